@@ -1,0 +1,395 @@
+//! Systems under a name, with parameters to set and bugs to turn on: what a command line offers.
+
+use std::fmt::{self, Display};
+use std::ops::RangeInclusive;
+
+use thiserror::Error;
+
+use crate::check::{AnyCheck, Check};
+use crate::target::Target;
+use crate::target::nodes::Faults;
+
+/// A named system with parameters and seeded bugs.
+///
+/// ```
+/// use dragnet::{Check, Cluster, Context, Entry, Faults, Node, NodeId, Selection};
+///
+/// struct Counter { limit: u8 }
+///
+/// impl Node for Counter {
+///     type State = u8;
+///     type Msg = ();
+///
+///     fn on_start(&self, cx: &mut Context<()>) -> u8 {
+///         cx.broadcast(());
+///         0
+///     }
+///
+///     fn on_message(&self, count: &mut u8, _: NodeId, _: (), _: &mut Context<()>) {
+///         *count = (*count + 1).min(self.limit);
+///     }
+/// }
+///
+/// let entry = Entry::new("counter", "nodes that count greetings", |setup| {
+///     let limit = if setup.has_bug("off-by-one") { 4 } else { 3 };
+///     Check::new(Cluster::new(setup.number("nodes"), |_| Counter { limit }))
+///         .always("nobody counts beyond three", |s| s.nodes().all(|&count| count <= 3))
+/// })
+/// .parameter("nodes", 3, 1..=5, "how many there are")
+/// .bug("off-by-one", "counts one too far", |bug| bug.set("nodes", 4));
+///
+/// let buggy = Selection::of(&entry).with_bug("off-by-one").unwrap();
+/// assert!(!entry.check(&buggy).unwrap().run_under(&Default::default()).holds());
+/// ```
+pub struct Entry {
+    name: &'static str,
+    summary: &'static str,
+    parameters: Vec<Parameter>,
+    bugs: Vec<Bug>,
+    faults: Faults,
+    build: Box<dyn Fn(&Setup<'_>) -> Box<dyn AnyCheck>>,
+}
+
+/// A number that a system can be set up with.
+#[derive(Clone, Debug)]
+pub struct Parameter {
+    /// How it is called.
+    pub name: &'static str,
+    /// What it is when nobody sets it.
+    pub default: u64,
+    /// What it can be set to.
+    pub range: RangeInclusive<u64>,
+    /// What it means.
+    pub summary: &'static str,
+}
+
+/// A mistake that can be turned on, with the parameters and faults that it needs to show.
+#[derive(Clone, Debug)]
+pub struct Bug {
+    /// How it is called.
+    pub name: &'static str,
+    /// What is wrong.
+    pub summary: &'static str,
+    /// The parameters that it needs, unless somebody sets them otherwise.
+    pub parameters: Vec<(&'static str, u64)>,
+    /// The faults that it needs, unless somebody sets them otherwise.
+    pub faults: Faults,
+}
+
+impl Bug {
+    /// The bug needs this value of a parameter.
+    pub fn set(mut self, parameter: &'static str, value: u64) -> Self {
+        self.parameters.push((parameter, value));
+        self
+    }
+
+    /// The bug needs these faults.
+    pub fn faults(mut self, faults: Faults) -> Self {
+        self.faults = self.faults.and(faults);
+        self
+    }
+}
+
+/// Something that was asked of a catalogue and is not there.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+pub enum SelectionError {
+    /// There is no such system.
+    #[error("there is no system `{name}`; choose one of {}", known.join(", "))]
+    NoSuchSystem {
+        /// What was asked for.
+        name: String,
+        /// What there is.
+        known: Vec<String>,
+    },
+    /// The system has no such parameter.
+    #[error("{system} has no parameter `{name}`; {}", choices("it has", known))]
+    NoSuchParameter {
+        /// The system.
+        system: String,
+        /// What was asked for.
+        name: String,
+        /// What there is.
+        known: Vec<String>,
+    },
+    /// The parameter cannot be set to this.
+    #[error("{parameter} cannot be `{value}`; it is a whole number from {} to {}", range.start(), range.end())]
+    BadValue {
+        /// The parameter.
+        parameter: String,
+        /// What was given.
+        value: String,
+        /// What it can be.
+        range: RangeInclusive<u64>,
+    },
+    /// The system has no such bug.
+    #[error("{system} has no bug `{name}`; {}", choices("it has", known))]
+    NoSuchBug {
+        /// The system.
+        system: String,
+        /// What was asked for.
+        name: String,
+        /// What there is.
+        known: Vec<String>,
+    },
+    /// Faults cannot happen to this system.
+    #[error("{system} is a direct system: it has no network and no nodes for faults to happen to")]
+    NoFaults {
+        /// The system.
+        system: String,
+    },
+}
+
+fn choices(verb: &str, known: &[String]) -> String {
+    if known.is_empty() {
+        format!("{verb} none")
+    } else {
+        format!("{verb} {}", known.join(", "))
+    }
+}
+
+/// What was chosen of an entry: parameters, a bug, faults.
+#[derive(Clone, Debug)]
+pub struct Selection<'e> {
+    entry: EntryRef<'e>,
+    set: Vec<(&'static str, u64)>,
+    bug: Option<usize>,
+    faults: Faults,
+}
+
+#[derive(Clone, Copy)]
+struct EntryRef<'e>(&'e Entry);
+
+impl fmt::Debug for EntryRef<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.0.name)
+    }
+}
+
+impl<'e> Selection<'e> {
+    /// The entry as it is: default parameters, no bug, its own faults.
+    pub fn of(entry: &'e Entry) -> Self {
+        Self {
+            entry: EntryRef(entry),
+            set: Vec::new(),
+            bug: None,
+            faults: Faults::none(),
+        }
+    }
+
+    /// Sets a parameter, from text.
+    pub fn with(mut self, name: &str, value: &str) -> Result<Self, SelectionError> {
+        let entry = self.entry.0;
+        let parameter = entry
+            .parameters
+            .iter()
+            .find(|parameter| parameter.name == name)
+            .ok_or_else(|| SelectionError::NoSuchParameter {
+                system: entry.name.to_owned(),
+                name: name.to_owned(),
+                known: entry.parameters.iter().map(|p| p.name.to_owned()).collect(),
+            })?;
+        let number = value
+            .parse()
+            .ok()
+            .filter(|number| parameter.range.contains(number))
+            .ok_or_else(|| SelectionError::BadValue {
+                parameter: name.to_owned(),
+                value: value.to_owned(),
+                range: parameter.range.clone(),
+            })?;
+        self.set.push((parameter.name, number));
+        Ok(self)
+    }
+
+    /// Turns on a bug, with the parameters and faults that it needs.
+    pub fn with_bug(mut self, name: &str) -> Result<Self, SelectionError> {
+        let entry = self.entry.0;
+        let bug = entry.bugs.iter().position(|bug| bug.name == name);
+        self.bug = Some(bug.ok_or_else(|| SelectionError::NoSuchBug {
+            system: entry.name.to_owned(),
+            name: name.to_owned(),
+            known: entry.bugs.iter().map(|bug| bug.name.to_owned()).collect(),
+        })?);
+        Ok(self)
+    }
+
+    /// Sets fault budgets.
+    pub fn with_faults(mut self, faults: Faults) -> Self {
+        self.faults = self.faults.and(faults);
+        self
+    }
+
+    /// The bug that is turned on.
+    pub fn bug(&self) -> Option<&'e Bug> {
+        self.bug.map(|bug| &self.entry.0.bugs[bug])
+    }
+
+    /// Every parameter with its value: as set, else as the bug needs it, else the default.
+    pub fn parameters(&self) -> Vec<(&'static str, u64)> {
+        let needed = self.bug().map_or(&[][..], |bug| &bug.parameters);
+        let find = |list: &[(&'static str, u64)], name| {
+            list.iter()
+                .rev()
+                .find(|(known, _)| *known == name)
+                .map(|&(_, value)| value)
+        };
+        let value = |parameter: &Parameter| {
+            find(&self.set, parameter.name)
+                .or_else(|| find(needed, parameter.name))
+                .unwrap_or(parameter.default)
+        };
+        let parameters = self.entry.0.parameters.iter();
+        parameters
+            .map(|parameter| (parameter.name, value(parameter)))
+            .collect()
+    }
+
+    /// The fault budgets: as set, else as the bug needs them, else the entry's own.
+    pub fn faults(&self) -> Faults {
+        let needed = self.bug().map_or(Faults::none(), |bug| bug.faults);
+        self.entry.0.faults.and(needed).and(self.faults)
+    }
+}
+
+/// What a system is built from.
+#[derive(Debug)]
+pub struct Setup<'s> {
+    parameters: &'s [(&'static str, u64)],
+    bug: Option<&'static str>,
+}
+
+impl Setup<'_> {
+    /// The value of a parameter, in whatever number type is wanted.
+    ///
+    /// # Panics
+    /// When the entry declares no such parameter, or its range does not fit the type.
+    pub fn number<T: TryFrom<u64>>(&self, name: &str) -> T {
+        let value = self
+            .parameters
+            .iter()
+            .find(|(known, _)| *known == name)
+            .unwrap_or_else(|| panic!("the entry declares no parameter `{name}`"))
+            .1;
+        T::try_from(value)
+            .unwrap_or_else(|_| panic!("the range of `{name}` allows {value}, its type does not"))
+    }
+
+    /// Whether this bug is turned on.
+    pub fn has_bug(&self, name: &str) -> bool {
+        self.bug == Some(name)
+    }
+}
+
+impl Entry {
+    /// A system called `name` that `build` sets up.
+    pub fn new<T>(
+        name: &'static str,
+        summary: &'static str,
+        build: impl Fn(&Setup<'_>) -> Check<T> + 'static,
+    ) -> Self
+    where
+        T: Target + 'static,
+    {
+        Self {
+            name,
+            summary,
+            parameters: Vec::new(),
+            bugs: Vec::new(),
+            faults: Faults::none(),
+            build: Box::new(move |setup| Box::new(build(setup))),
+        }
+    }
+
+    /// Adds a parameter.
+    pub fn parameter(
+        mut self,
+        name: &'static str,
+        default: u64,
+        range: RangeInclusive<u64>,
+        summary: &'static str,
+    ) -> Self {
+        self.parameters.push(Parameter {
+            name,
+            default,
+            range,
+            summary,
+        });
+        self
+    }
+
+    /// Adds a bug; `needs` says which parameters and faults it takes to show.
+    pub fn bug(
+        mut self,
+        name: &'static str,
+        summary: &'static str,
+        needs: impl FnOnce(Bug) -> Bug,
+    ) -> Self {
+        self.bugs.push(needs(Bug {
+            name,
+            summary,
+            parameters: Vec::new(),
+            faults: Faults::none(),
+        }));
+        self
+    }
+
+    /// The faults that happen to the system unless somebody says otherwise.
+    pub fn faults(mut self, faults: Faults) -> Self {
+        self.faults = faults;
+        self
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &'static str {
+        self.name
+    }
+
+    /// What it is, in a line.
+    pub fn summary(&self) -> &'static str {
+        self.summary
+    }
+
+    /// Its parameters.
+    pub fn parameters(&self) -> &[Parameter] {
+        &self.parameters
+    }
+
+    /// Its bugs.
+    pub fn bugs(&self) -> &[Bug] {
+        &self.bugs
+    }
+
+    /// Sets the system up as selected.
+    pub fn check(&self, selection: &Selection<'_>) -> Result<Box<dyn AnyCheck>, SelectionError> {
+        let parameters = selection.parameters();
+        let mut check = (self.build)(&Setup {
+            parameters: &parameters,
+            bug: selection.bug().map(|bug| bug.name),
+        });
+        check.set_name(self.name.to_owned());
+        let faults = selection.faults();
+        if faults != Faults::none() && !check.add_faults(faults) {
+            return Err(SelectionError::NoFaults {
+                system: self.name.to_owned(),
+            });
+        }
+        Ok(check)
+    }
+}
+
+impl Display for Entry {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.name, self.summary)
+    }
+}
+
+/// Finds an entry by its name.
+pub fn find<'e>(entries: &'e [Entry], name: &str) -> Result<&'e Entry, SelectionError> {
+    entries
+        .iter()
+        .find(|entry| entry.name == name)
+        .ok_or_else(|| SelectionError::NoSuchSystem {
+            name: name.to_owned(),
+            known: entries.iter().map(|entry| entry.name.to_owned()).collect(),
+        })
+}

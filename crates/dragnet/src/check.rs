@@ -1,0 +1,388 @@
+//! The front door: a target, what must be true of it, and how to look.
+
+use std::fmt::{self, Display};
+use std::str::FromStr;
+use std::time::Duration;
+
+use crate::explore::{self, Control};
+use crate::property::{Claim, Predicate, Property, Reached};
+
+use crate::target::nodes::{Cluster, Faults, InFlight, Node, Snapshot};
+use crate::target::{Target, Watch};
+use crate::trace::{Key, Trace};
+use crate::verdict::{Replay, ReplayError, Verdict};
+
+/// A check: a target, the properties that must hold of it, and how to search.
+///
+/// ```
+/// use dragnet::{Check, Cluster, Context, Node, NodeId, drops, others};
+///
+/// /// Sends each peer a greeting and counts those that arrive.
+/// struct Greeter;
+///
+/// impl Node for Greeter {
+///     type State = usize;
+///     type Msg = &'static str;
+///
+///     fn on_start(&self, cx: &mut Context<&'static str>) -> usize {
+///         cx.broadcast_to_others("hello");
+///         0
+///     }
+///
+///     fn on_message(&self, heard: &mut usize, _from: NodeId, _msg: &'static str, _cx: &mut Context<&'static str>) {
+///         *heard += 1;
+///     }
+/// }
+///
+/// Check::new(Cluster::new(3, |_| Greeter))
+///     .always("nobody hears more than the others say", |s| s.nodes().all(|&heard| heard <= 2))
+///     .reachable("everybody hears everybody", |s| s.nodes().all(|&heard| heard == 2))
+///     .faults(drops(1))
+///     .run()
+///     .assert_holds();
+/// ```
+#[must_use = "a check does nothing until it is run: call `.run()`"]
+pub struct Check<T: Target> {
+    pub(crate) name: Option<String>,
+    pub(crate) target: T,
+    pub(crate) properties: Vec<Property<T::System>>,
+    pub(crate) within: Vec<(String, Predicate<T::System>)>,
+    pub(crate) watch: Watch,
+    pub(crate) options: Options,
+}
+
+/// How to search. Nothing here changes the system that is searched.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// In which order states are visited.
+    pub engine: Engine,
+    /// How many threads search; 0 means as many as the machine has cores.
+    pub threads: usize,
+    /// How many steps an execution may have; `None` means any number.
+    pub depth: Option<u64>,
+    /// How many bytes the process may take.
+    pub memory: Option<u64>,
+    /// How long the search may take.
+    pub time: Option<Duration>,
+    /// What random walks start from.
+    pub seed: u64,
+    /// How many random walks are made.
+    pub walks: u64,
+    /// Whether whole states are kept instead of their fingerprints.
+    pub exact: bool,
+    /// Which family of fingerprints is used.
+    pub key: Key,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            engine: Engine::Breadth,
+            threads: 0,
+            depth: None,
+            memory: None,
+            time: None,
+            seed: 0,
+            walks: 100_000,
+            exact: false,
+            key: Key::default(),
+        }
+    }
+}
+
+impl Options {
+    /// How many threads search.
+    pub(crate) fn workers(&self) -> usize {
+        match self.threads {
+            0 => std::thread::available_parallelism().map_or(1, usize::from),
+            given => given,
+        }
+    }
+}
+
+/// In which order states are visited.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Engine {
+    /// Level by level: the counterexample is shortest.
+    Breadth,
+    /// Along one execution as far as it goes, then back.
+    Depth,
+    /// One random execution after the other.
+    Random,
+}
+
+impl Engine {
+    /// Every engine, in the order in which help texts name them.
+    pub const ALL: [Self; 3] = [Self::Breadth, Self::Depth, Self::Random];
+
+    /// Its name on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Breadth => "breadth",
+            Self::Depth => "depth",
+            Self::Random => "random",
+        }
+    }
+}
+
+impl Display for Engine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl FromStr for Engine {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        Self::ALL
+            .into_iter()
+            .find(|engine| engine.name() == text)
+            .ok_or_else(|| {
+                let names = Self::ALL.map(Self::name).join(", ");
+                format!("there is no engine `{text}`; choose one of {names}")
+            })
+    }
+}
+
+impl<T: Target> Check<T> {
+    /// A check of `target` that demands nothing yet but that no handler panics and no assertion fails.
+    pub fn new(target: T) -> Self {
+        Self {
+            name: None,
+            target,
+            properties: Vec::new(),
+            within: Vec::new(),
+            watch: Watch::NodeStates,
+            options: Options::default(),
+        }
+    }
+
+    /// What the system is called in verdicts and traces. Inside a test its name is that of the test unless said
+    /// otherwise; a test with two checks gives them names of their own.
+    pub fn named(mut self, name: impl Into<String>) -> Self {
+        self.name = Some(name.into());
+        self
+    }
+
+    /// Demands that every reachable state satisfies `holds`.
+    pub fn always<F>(self, name: impl Into<String>, holds: F) -> Self
+    where
+        F: for<'a> Fn(T::View<'a>) -> bool + Send + Sync + 'static,
+    {
+        self.property(name, Claim::Always(on_view::<T, F>(holds)))
+    }
+
+    /// Demands that some reachable state satisfies `reaches`: a guard against a model in which nothing happens.
+    pub fn reachable<F>(self, name: impl Into<String>, reaches: F) -> Self
+    where
+        F: for<'a> Fn(T::View<'a>) -> bool + Send + Sync + 'static,
+    {
+        let claim = Claim::Reachable(on_view::<T, F>(reaches), Reached::default());
+        self.property(name, claim)
+    }
+
+    /// Demands that nobody who is alive is left waiting when nothing but faults and deliveries that change nothing can
+    /// still happen.
+    ///
+    /// On a cluster, a node waits while a call of its workload is unanswered. Deliveries that change nothing are then
+    /// taken too, and use up their message: one that came too early and was ignored is exactly the lost wake-up that
+    /// this finds.
+    pub fn deadlock_free(mut self) -> Self {
+        self.watch = Watch::Everything;
+        self.property("deadlock", Claim::DeadlockFree)
+    }
+
+    /// Bounds the system: states that do not satisfy `inside` are not part of the space, and `holds` is said of the
+    /// rest. `bound` is how verdicts name it.
+    pub fn within<F>(mut self, bound: impl Into<String>, inside: F) -> Self
+    where
+        F: for<'a> Fn(T::View<'a>) -> bool + Send + Sync + 'static,
+    {
+        self.within.push((bound.into(), on_view::<T, F>(inside)));
+        self
+    }
+
+    fn property(mut self, name: impl Into<String>, claim: Claim<T::System>) -> Self {
+        let name = name.into();
+        self.properties.push(Property { name, claim });
+        self
+    }
+
+    /// In which order states are visited: breadth first unless said otherwise.
+    pub fn engine(mut self, engine: Engine) -> Self {
+        self.options.engine = engine;
+        self
+    }
+
+    /// How many threads search; as many as the machine has cores unless said otherwise.
+    pub fn threads(mut self, threads: usize) -> Self {
+        self.options.threads = threads;
+        self
+    }
+
+    /// How many steps an execution may have. A search that this cuts short is inconclusive.
+    pub fn depth(mut self, steps: u64) -> Self {
+        self.options.depth = Some(steps);
+        self
+    }
+
+    /// How many bytes the process may take. A search that this cuts short is inconclusive.
+    pub fn memory(mut self, bytes: u64) -> Self {
+        self.options.memory = Some(bytes);
+        self
+    }
+
+    /// How long the search may take. A search that this cuts short is inconclusive.
+    pub fn time(mut self, limit: Duration) -> Self {
+        self.options.time = Some(limit);
+        self
+    }
+
+    /// What random walks start from; the same seed gives the same walks.
+    pub fn seed(mut self, seed: u64) -> Self {
+        self.options.seed = seed;
+        self
+    }
+
+    /// How many random walks are made.
+    pub fn walks(mut self, walks: u64) -> Self {
+        self.options.walks = walks;
+        self
+    }
+
+    /// Keeps whole states instead of their fingerprints: slower and larger, with no chance of a collision.
+    pub fn exact(mut self) -> Self {
+        self.options.exact = true;
+        self
+    }
+
+    /// Searches, and says what was found.
+    pub fn run(self) -> Verdict {
+        explore::check_or_replay(self)
+    }
+
+    /// Searches under `control`, which can watch the search and stop it.
+    pub fn run_under(self, control: &Control) -> Verdict {
+        explore::check(self, control)
+    }
+
+    /// Runs a recorded counterexample again, step by step.
+    pub fn replay(self, trace: &Trace) -> Result<Replay, ReplayError> {
+        explore::replay(self, trace)
+    }
+
+    /// What bounds the system, a phrase each.
+    pub(crate) fn bounds(&self) -> Vec<String> {
+        let mut bounds = self.target.bounds();
+        bounds.extend(self.within.iter().map(|(bound, _)| bound.clone()));
+        bounds
+    }
+}
+
+impl<N: Node> Check<Cluster<N>> {
+    /// What may go wrong. A second call adds to the first.
+    pub fn faults(mut self, faults: Faults) -> Self {
+        self.target = self.target.faults(faults);
+        self
+    }
+
+    /// As [`always`](Check::always), for a condition that also reads the messages in flight.
+    ///
+    /// Deliveries that change nothing are then taken too.
+    pub fn always_with_messages<F>(mut self, name: impl Into<String>, holds: F) -> Self
+    where
+        F: for<'a> Fn(Snapshot<'a, N>, InFlight<'a, N>) -> bool + Send + Sync + 'static,
+    {
+        self.watch = Watch::Everything;
+        self.property(name, Claim::Always(on_messages(holds)))
+    }
+
+    /// As [`reachable`](Check::reachable), for a condition that also reads the messages in flight.
+    ///
+    /// Deliveries that change nothing are then taken too.
+    pub fn reachable_with_messages<F>(mut self, name: impl Into<String>, reaches: F) -> Self
+    where
+        F: for<'a> Fn(Snapshot<'a, N>, InFlight<'a, N>) -> bool + Send + Sync + 'static,
+    {
+        self.watch = Watch::Everything;
+        let claim = Claim::Reachable(on_messages(reaches), Reached::default());
+        self.property(name, claim)
+    }
+}
+
+fn on_view<T, F>(condition: F) -> Predicate<T::System>
+where
+    T: Target,
+    F: for<'a> Fn(T::View<'a>) -> bool + Send + Sync + 'static,
+{
+    Box::new(move |system, state| condition(T::view(system, state)))
+}
+
+fn on_messages<N, F>(condition: F) -> Predicate<<Cluster<N> as Target>::System>
+where
+    N: Node,
+    F: for<'a> Fn(Snapshot<'a, N>, InFlight<'a, N>) -> bool + Send + Sync + 'static,
+{
+    Box::new(move |system, state| condition(system.snapshot(state), system.in_flight(state)))
+}
+
+/// A check whose target is not known by type: what a command line or a catalogue handles.
+pub trait AnyCheck {
+    /// How to search.
+    fn options_mut(&mut self) -> &mut Options;
+
+    /// Sets the system's name.
+    fn set_name(&mut self, name: String);
+
+    /// What kind of target it is, in a word.
+    fn target_kind(&self) -> &'static str;
+
+    /// The names of what must be true.
+    fn properties(&self) -> Vec<String>;
+
+    /// Adds to the fault budgets; false when this target knows no faults.
+    fn add_faults(&mut self, faults: Faults) -> bool;
+
+    /// Searches under `control`.
+    fn run_under(self: Box<Self>, control: &Control) -> Verdict;
+
+    /// Runs a recorded counterexample again.
+    fn replay(self: Box<Self>, trace: &Trace) -> Result<Replay, ReplayError>;
+}
+
+impl<T: Target> AnyCheck for Check<T> {
+    fn options_mut(&mut self) -> &mut Options {
+        &mut self.options
+    }
+
+    fn set_name(&mut self, name: String) {
+        self.name = Some(name);
+    }
+
+    fn target_kind(&self) -> &'static str {
+        self.target.kind()
+    }
+
+    fn properties(&self) -> Vec<String> {
+        self.properties.iter().map(|p| p.name.clone()).collect()
+    }
+
+    fn add_faults(&mut self, faults: Faults) -> bool {
+        match self.target.faults_mut() {
+            Some(known) => {
+                *known = known.and(faults);
+                true
+            }
+            None => false,
+        }
+    }
+
+    fn run_under(self: Box<Self>, control: &Control) -> Verdict {
+        Check::run_under(*self, control)
+    }
+
+    fn replay(self: Box<Self>, trace: &Trace) -> Result<Replay, ReplayError> {
+        Check::replay(*self, trace)
+    }
+}

@@ -1,0 +1,388 @@
+//! Breadth first, level by level, on any number of threads.
+//!
+//! Each level ends before a verdict, so a counterexample is shortest. It is also the same with any number of threads:
+//! among the parents of a state on the level before, the one with the least fingerprint is remembered, and among several
+//! findings of one level the least is reported.
+//!
+//! A visited state's value packs its level above the first bits of its parent's fingerprint. The way to a state is found
+//! backwards through these, then forwards by taking every event and comparing fingerprints.
+
+use std::sync::Mutex;
+use std::sync::atomic::Ordering;
+use std::{mem, thread};
+
+use super::limits::Gauge;
+use super::path::{Execution, Finding, Path, Wrong};
+use super::store::Store;
+use super::walk::{Explored, LeftOut, Space, Successor};
+use crate::system::System;
+use crate::tables::Upsert;
+use crate::trace::Fingerprint;
+
+const PARENT_BITS: u32 = 44;
+/// The deepest level that is told apart from others; deeper ones share it.
+const DEEPEST: u64 = (1 << (63 - PARENT_BITS)) - 1;
+
+/// How many states a worker takes on at a time.
+const CHUNK: usize = 512;
+/// How many successors are computed before the first of them is looked up: the time that a look-up needs to reach
+/// memory.
+const BATCH: usize = 32;
+
+struct Pending<T> {
+    state: T,
+    fingerprint: Fingerprint,
+}
+
+type Chunk<T> = Vec<Pending<T>>;
+
+struct Born<T> {
+    state: T,
+    fingerprint: Fingerprint,
+    parent: Fingerprint,
+}
+
+/// What one worker brings back from a level.
+struct Harvest {
+    finding: Option<Finding>,
+    states: u64,
+    transitions: u64,
+}
+
+pub(crate) fn explore<S: System, K: Store<S>>(
+    space: &Space<'_, S>,
+    store: &K,
+    gauge: &Gauge,
+    workers: usize,
+    bound: Option<u64>,
+) -> Explored {
+    Breadth {
+        space,
+        store,
+        gauge,
+        workers,
+    }
+    .run(bound)
+}
+
+struct Breadth<'a, S: System, K> {
+    space: &'a Space<'a, S>,
+    store: &'a K,
+    gauge: &'a Gauge,
+    workers: usize,
+}
+
+impl<S: System, K: Store<S>> Breadth<'_, S, K> {
+    fn run(&self, bound: Option<u64>) -> Explored {
+        let mut finding = None;
+        let mut current = match self.start(&mut finding) {
+            Ok(chunk) => vec![chunk],
+            Err(explored) => return explored,
+        };
+        let mut level = 0;
+        loop {
+            if let Some(found) = finding {
+                return self.report(&found);
+            }
+            if self.gauge.must_end() || current.iter().all(Vec::is_empty) {
+                return Explored::to_the_end(self.gauge);
+            }
+            self.gauge.reach(level);
+            if bound == Some(level) {
+                return self.at_bound(&current);
+            }
+            current = self.level(level, current, &mut finding);
+            level += 1;
+        }
+    }
+
+    fn start(&self, finding: &mut Option<Finding>) -> Result<Chunk<S::State>, Explored> {
+        let initial = self.space.initial().map_err(|failure| {
+            let nowhere = Path {
+                start: 0,
+                events: Vec::new(),
+            };
+            Explored::found(nowhere, Wrong::Failed(failure))
+        })?;
+        let mut chunk = Vec::new();
+        for (_, state) in initial {
+            let fingerprint = self.space.fingerprint(&state);
+            let root = Fingerprint(0);
+            if self
+                .store
+                .visit(&state, fingerprint, value(0, root), |old, _| old)
+                != Upsert::New
+            {
+                continue;
+            }
+            self.gauge.add(1, 0);
+            self.judge(0, &state, fingerprint, finding);
+            chunk.push(Pending { state, fingerprint });
+        }
+        Ok(chunk)
+    }
+
+    fn judge(
+        &self,
+        level: u64,
+        state: &S::State,
+        fingerprint: Fingerprint,
+        finding: &mut Option<Finding>,
+    ) {
+        if let Some(wrong) = self.space.judge(state) {
+            let found = Finding {
+                level,
+                state: fingerprint,
+                event: None,
+                wrong,
+            };
+            Finding::keep_least(finding, found);
+        }
+    }
+
+    /// Expands every state of a level; the new ones are the next.
+    fn level(
+        &self,
+        level: u64,
+        current: Vec<Chunk<S::State>>,
+        finding: &mut Option<Finding>,
+    ) -> Vec<Chunk<S::State>> {
+        let total: usize = current.iter().map(Vec::len).sum();
+        self.gauge.frontier.store(total as u64, Ordering::Relaxed);
+        let workers = self.workers.min(current.len()).max(1);
+        let current = Mutex::new(current);
+        let next = Mutex::new(Vec::new());
+        let work = |worker| self.work(worker, level, &current, &next);
+        let harvests = if workers == 1 {
+            vec![work(0)]
+        } else {
+            let work = &work;
+            thread::scope(|scope| {
+                let spawned: Vec<_> = (0..workers)
+                    .map(|worker| scope.spawn(move || work(worker)))
+                    .collect();
+                let joined = spawned.into_iter().map(|handle| handle.join());
+                joined
+                    .map(|result| result.unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+                    .collect()
+            })
+        };
+        for harvest in harvests {
+            self.gauge.add(harvest.states, harvest.transitions);
+            if let Some(found) = harvest.finding {
+                Finding::keep_least(finding, found);
+            }
+        }
+        next.into_inner().unwrap()
+    }
+
+    fn work(
+        &self,
+        worker: usize,
+        level: u64,
+        current: &Mutex<Vec<Chunk<S::State>>>,
+        next: &Mutex<Vec<Chunk<S::State>>>,
+    ) -> Harvest {
+        let mut harvest = Harvest {
+            finding: None,
+            states: 0,
+            transitions: 0,
+        };
+        let mut events = Vec::new();
+        let mut batch = Vec::with_capacity(BATCH + 16);
+        let mut grown = Vec::new();
+        loop {
+            self.store.quiesce(worker);
+            if self.gauge.must_end() {
+                break;
+            }
+            let Some(chunk) = current.lock().unwrap().pop() else {
+                break;
+            };
+            for pending in &chunk {
+                events.clear();
+                self.expand(level, pending, &mut events, &mut batch, &mut harvest);
+                if batch.len() >= BATCH {
+                    self.settle(level, &mut batch, &mut grown, next, &mut harvest);
+                }
+            }
+            self.settle(level, &mut batch, &mut grown, next, &mut harvest);
+            // Told now and then, so that progress and limits see a long level grow.
+            self.gauge.add(
+                mem::take(&mut harvest.states),
+                mem::take(&mut harvest.transitions),
+            );
+        }
+        if !grown.is_empty() {
+            next.lock().unwrap().push(grown);
+        }
+        self.store.leave(worker);
+        harvest
+    }
+
+    #[inline]
+    fn expand(
+        &self,
+        level: u64,
+        pending: &Pending<S::State>,
+        events: &mut Vec<S::Event>,
+        batch: &mut Vec<Born<S::State>>,
+        harvest: &mut Harvest,
+    ) {
+        let here = |event, wrong| Finding {
+            level,
+            state: pending.fingerprint,
+            event,
+            wrong,
+        };
+        if let Some(wrong) = self.space.events(&pending.state, events) {
+            Finding::keep_least(&mut harvest.finding, here(None, wrong));
+        }
+        for (position, event) in events.iter().enumerate() {
+            match self.space.take(&pending.state, event) {
+                None => continue,
+                Some(Successor::Failed(failure)) => {
+                    let found = here(Some(position), Wrong::Failed(failure));
+                    Finding::keep_least(&mut harvest.finding, found);
+                }
+                Some(Successor::State(state, fingerprint)) => {
+                    self.store.prefetch(fingerprint);
+                    batch.push(Born {
+                        state,
+                        fingerprint,
+                        parent: pending.fingerprint,
+                    });
+                }
+            }
+            harvest.transitions += 1;
+        }
+    }
+
+    /// Looks up a batch of successors; those that are new are judged and kept for the next level.
+    #[inline]
+    fn settle(
+        &self,
+        level: u64,
+        batch: &mut Vec<Born<S::State>>,
+        grown: &mut Chunk<S::State>,
+        next: &Mutex<Vec<Chunk<S::State>>>,
+        harvest: &mut Harvest,
+    ) {
+        for born in batch.drain(..) {
+            let value = value(level + 1, born.parent);
+            let visited = self
+                .store
+                .visit(&born.state, born.fingerprint, value, least_parent);
+            if visited != Upsert::New {
+                continue;
+            }
+            harvest.states += 1;
+            self.judge(
+                level + 1,
+                &born.state,
+                born.fingerprint,
+                &mut harvest.finding,
+            );
+            if grown.capacity() == 0 {
+                grown.reserve_exact(CHUNK);
+            }
+            grown.push(Pending {
+                state: born.state,
+                fingerprint: born.fingerprint,
+            });
+            if grown.len() == CHUNK {
+                next.lock().unwrap().push(mem::take(grown));
+            }
+        }
+    }
+
+    /// At the depth bound: is there anything behind it?
+    fn at_bound(&self, frontier: &[Chunk<S::State>]) -> Explored {
+        let mut events = Vec::new();
+        for pending in frontier.iter().flatten() {
+            events.clear();
+            if let Some(wrong) = self.space.events(&pending.state, &mut events)
+                && matches!(wrong, Wrong::Deadlock(..))
+            {
+                // A deadlock at the bound is still within it.
+                let level = self.gauge.depth.load(Ordering::Relaxed);
+                return self.report(&Finding {
+                    level,
+                    state: pending.fingerprint,
+                    event: None,
+                    wrong,
+                });
+            }
+        }
+        let mut behind = frontier.iter().flatten().flat_map(|pending| {
+            let mut events = Vec::new();
+            self.space.events(&pending.state, &mut events);
+            events
+                .into_iter()
+                .filter_map(|event| self.space.take(&pending.state, &event))
+        });
+        let deeper = behind.any(|successor| match successor {
+            Successor::Failed(_) => true,
+            Successor::State(state, fingerprint) => !self.store.contains(&state, fingerprint),
+        });
+        let mut explored = Explored::to_the_end(self.gauge);
+        if deeper && explored.left_out.is_none() {
+            explored.left_out = Some(LeftOut::Deeper);
+        }
+        explored
+    }
+
+    fn report(&self, found: &Finding) -> Explored {
+        let levels = self.way_to(found.state, found.level);
+        match Execution::through(self.space.system, &levels, self.space.key) {
+            Some(mut path) => {
+                path.events.extend(found.event);
+                Explored::found(path, found.wrong.clone())
+            }
+            None => Explored {
+                found: None,
+                left_out: Some(LeftOut::Collision),
+            },
+        }
+    }
+
+    /// The fingerprints on the way to a state, candidates for each level from the first.
+    fn way_to(&self, state: Fingerprint, level: u64) -> Vec<Vec<Fingerprint>> {
+        let mut levels = vec![vec![state]];
+        let mut children = self.store.with_prefix(state.0, 64);
+        for level in (0..level).rev() {
+            let mut parents = Vec::new();
+            for (_, value) in &children {
+                let prefix = value << (64 - PARENT_BITS);
+                parents.extend(self.store.with_prefix(prefix, PARENT_BITS));
+            }
+            parents.retain(|(_, value)| value >> PARENT_BITS == (level + 1).min(DEEPEST));
+            parents.sort_unstable();
+            parents.dedup_by_key(|(fingerprint, _)| *fingerprint);
+            levels.push(
+                parents
+                    .iter()
+                    .map(|(fingerprint, _)| *fingerprint)
+                    .collect(),
+            );
+            children = parents;
+        }
+        levels.reverse();
+        levels
+    }
+}
+
+/// What is remembered of a state: its level, counted from one, and the first bits of its parent.
+fn value(level: u64, parent: Fingerprint) -> u64 {
+    (level + 1).min(DEEPEST) << PARENT_BITS | parent.0 >> (64 - PARENT_BITS)
+}
+
+/// Among parents on one level the least is remembered; a state met again on a later level keeps its own.
+fn least_parent(old: u64, new: u64) -> u64 {
+    let same_level = old >> PARENT_BITS == new >> PARENT_BITS;
+    if same_level && old >> PARENT_BITS < DEEPEST {
+        old.min(new)
+    } else {
+        old
+    }
+}

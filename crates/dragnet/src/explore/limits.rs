@@ -1,0 +1,206 @@
+//! What ends a search early: time, memory, a person; and what a person can watch meanwhile.
+
+use std::fs;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crate::check::Options;
+
+/// Watches a search and can stop it.
+///
+/// ```
+/// use dragnet::Control;
+///
+/// let control = Control::default().on_progress(|progress| eprintln!("{} states", progress.states));
+/// let stop = control.stopper();
+/// // From another thread or a signal handler: the search ends with the verdict so far.
+/// stop.store(true, std::sync::atomic::Ordering::Relaxed);
+/// ```
+#[derive(Default)]
+pub struct Control {
+    stop: Arc<AtomicBool>,
+    progress: Option<Box<dyn Fn(&Progress) + Send + Sync>>,
+}
+
+/// How far a search has come.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Progress {
+    /// Distinct states so far.
+    pub states: u64,
+    /// Steps taken so far.
+    pub transitions: u64,
+    /// The length of the longest execution so far.
+    pub depth: u64,
+    /// States that are known and not yet expanded.
+    pub frontier: u64,
+    /// What the process takes up now.
+    pub memory_bytes: u64,
+    /// How long it has been going.
+    pub elapsed: Duration,
+}
+
+impl Control {
+    /// Calls `watch` several times a second while a search runs.
+    pub fn on_progress(mut self, watch: impl Fn(&Progress) + Send + Sync + 'static) -> Self {
+        self.progress = Some(Box::new(watch));
+        self
+    }
+
+    /// A flag that ends the search when it is set.
+    pub fn stopper(&self) -> Arc<AtomicBool> {
+        Arc::clone(&self.stop)
+    }
+}
+
+/// Why a search was cut short.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Cut {
+    Time,
+    Memory,
+    Stopped,
+    /// A fixed number of states, which only the search for a shorter counterexample sets.
+    States,
+}
+
+impl Cut {
+    const ALL: [Self; 4] = [Self::Time, Self::Memory, Self::Stopped, Self::States];
+}
+
+/// What a running search counts, and whether it must end.
+pub(crate) struct Gauge {
+    cut: AtomicU8,
+    pub(crate) states: AtomicU64,
+    pub(crate) transitions: AtomicU64,
+    pub(crate) depth: AtomicU64,
+    pub(crate) frontier: AtomicU64,
+    max_states: u64,
+}
+
+impl Gauge {
+    pub(crate) fn new() -> Self {
+        Self {
+            cut: AtomicU8::new(0),
+            states: AtomicU64::new(0),
+            transitions: AtomicU64::new(0),
+            depth: AtomicU64::new(0),
+            frontier: AtomicU64::new(0),
+            max_states: u64::MAX,
+        }
+    }
+
+    /// A gauge that ends the search at this many states.
+    pub(crate) fn up_to(max_states: u64) -> Self {
+        Self {
+            max_states,
+            ..Self::new()
+        }
+    }
+
+    /// Whether the search must end. Asked once for each few states.
+    pub(crate) fn must_end(&self) -> bool {
+        if self.states.load(Ordering::Relaxed) > self.max_states {
+            self.end(Cut::States);
+        }
+        self.cut.load(Ordering::Relaxed) != 0
+    }
+
+    pub(crate) fn cut(&self) -> Option<Cut> {
+        match self.cut.load(Ordering::Relaxed) {
+            0 => None,
+            cut => Some(Cut::ALL[usize::from(cut) - 1]),
+        }
+    }
+
+    pub(crate) fn add(&self, states: u64, transitions: u64) {
+        self.states.fetch_add(states, Ordering::Relaxed);
+        self.transitions.fetch_add(transitions, Ordering::Relaxed);
+    }
+
+    pub(crate) fn reach(&self, depth: u64) {
+        self.depth.fetch_max(depth, Ordering::Relaxed);
+    }
+
+    fn end(&self, cut: Cut) {
+        let code = Cut::ALL
+            .iter()
+            .position(|&known| known == cut)
+            .expect("all are listed") as u8
+            + 1;
+        let _ = self
+            .cut
+            .compare_exchange(0, code, Ordering::Relaxed, Ordering::Relaxed);
+    }
+}
+
+/// Runs `search` while another thread keeps its limits and shows its progress.
+pub(crate) fn watched<R>(
+    gauge: &Gauge,
+    options: &Options,
+    control: &Control,
+    search: impl FnOnce() -> R,
+) -> R {
+    let began = Instant::now();
+    let done = AtomicBool::new(false);
+    thread::scope(|scope| {
+        let watcher = scope.spawn(|| {
+            let mut shown = Instant::now();
+            while !done.load(Ordering::Acquire) {
+                if control.stop.load(Ordering::Relaxed) {
+                    gauge.end(Cut::Stopped);
+                }
+                if options.time.is_some_and(|limit| began.elapsed() >= limit) {
+                    gauge.end(Cut::Time);
+                }
+                if options
+                    .memory
+                    .is_some_and(|limit| resident_bytes() >= limit)
+                {
+                    gauge.end(Cut::Memory);
+                }
+                if let Some(show) = &control.progress
+                    && shown.elapsed() >= Duration::from_millis(200)
+                {
+                    show(&progress(gauge, began));
+                    shown = Instant::now();
+                }
+                thread::park_timeout(Duration::from_millis(5));
+            }
+        });
+        let result = search();
+        done.store(true, Ordering::Release);
+        watcher.thread().unpark();
+        result
+    })
+}
+
+fn progress(gauge: &Gauge, began: Instant) -> Progress {
+    Progress {
+        states: gauge.states.load(Ordering::Relaxed),
+        transitions: gauge.transitions.load(Ordering::Relaxed),
+        depth: gauge.depth.load(Ordering::Relaxed),
+        frontier: gauge.frontier.load(Ordering::Relaxed),
+        memory_bytes: resident_bytes(),
+        elapsed: began.elapsed(),
+    }
+}
+
+/// The memory that the process takes up now; 0 where the system does not say.
+fn resident_bytes() -> u64 {
+    status_bytes("VmRSS:")
+}
+
+/// The most memory that the process has taken up so far; 0 where the system does not say.
+pub(crate) fn peak_resident_bytes() -> u64 {
+    status_bytes("VmHWM:")
+}
+
+fn status_bytes(field: &str) -> u64 {
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    status
+        .lines()
+        .find_map(|line| line.strip_prefix(field))
+        .and_then(|rest| rest.trim().trim_end_matches(" kB").parse::<u64>().ok())
+        .map_or(0, |kib| kib * 1024)
+}

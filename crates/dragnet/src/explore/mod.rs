@@ -1,0 +1,18 @@
+//! How a space is walked: the explorers, what they share, and the limits that they keep.
+//!
+//! The walk itself, one state and its successors at a time, is written once in [`walk`]; an explorer decides which
+//! state comes next.
+
+mod breadth;
+mod depth;
+mod limits;
+mod path;
+mod quiet;
+mod random;
+mod run;
+mod shorten;
+mod store;
+mod walk;
+
+pub use limits::{Control, Progress};
+pub(crate) use run::{check, check_or_replay, replay};

@@ -1,0 +1,161 @@
+//! Executions as positions among enabled events, and what is found at their end.
+
+use std::cmp::Ordering;
+
+use crate::system::{ComponentId, Failure, System};
+use crate::trace::{Fingerprint, Key};
+
+/// An execution: an initial state, then at each step the position of the event taken among those enabled.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Path {
+    pub(crate) start: usize,
+    pub(crate) events: Vec<usize>,
+}
+
+/// What is wrong at the end of an execution.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Wrong {
+    /// Somebody alive waits, and nothing but faults and idle deliveries can still happen.
+    Deadlock(usize, Vec<ComponentId>),
+    /// The program failed while it took the last event.
+    Failed(Failure),
+    /// The last state does not satisfy this property.
+    Violated(usize),
+    /// This property itself panicked on the last state.
+    Panicked(usize, Failure),
+}
+
+impl Wrong {
+    fn rank(&self) -> (u8, usize) {
+        match self {
+            Self::Deadlock(property, _) => (0, *property),
+            Self::Failed(_) => (1, 0),
+            Self::Violated(property) => (2, *property),
+            Self::Panicked(property, _) => (3, *property),
+        }
+    }
+
+    /// Whether both are the same complaint, whatever the state.
+    pub(crate) fn same_kind(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Failed(one), Self::Failed(two)) => one == two,
+            _ => self.rank() == other.rank(),
+        }
+    }
+}
+
+/// Something wrong that a level-by-level search has met, before the way to it is known.
+#[derive(Clone, Debug)]
+pub(crate) struct Finding {
+    /// How many steps lead to `state`.
+    pub(crate) level: u64,
+    pub(crate) state: Fingerprint,
+    /// The event that fails in `state`, if that is what is wrong.
+    pub(crate) event: Option<usize>,
+    pub(crate) wrong: Wrong,
+}
+
+impl Finding {
+    fn length(&self) -> u64 {
+        self.level + u64::from(self.event.is_some())
+    }
+
+    /// The shortest comes first, then whatever does not depend on who found it.
+    pub(crate) fn order(&self, other: &Self) -> Ordering {
+        let key = |f: &Self| (f.length(), f.wrong.rank(), f.state, f.event);
+        key(self).cmp(&key(other))
+    }
+
+    /// Keeps the lesser of two findings.
+    pub(crate) fn keep_least(slot: &mut Option<Self>, found: Self) {
+        if slot.as_ref().is_none_or(|known| found.order(known).is_lt()) {
+            *slot = Some(found);
+        }
+    }
+}
+
+/// An execution with its events and states.
+pub(crate) struct Execution<S: System> {
+    pub(crate) start: S::State,
+    pub(crate) steps: Vec<ExecutionStep<S>>,
+}
+
+pub(crate) struct ExecutionStep<S: System> {
+    pub(crate) position: usize,
+    pub(crate) event: S::Event,
+    /// The state after it, or how the program failed.
+    pub(crate) after: Result<S::State, Failure>,
+}
+
+impl<S: System> Execution<S> {
+    /// Takes the steps of `path` in `system`. `None` if the path does not fit.
+    pub(crate) fn along(system: &S, path: &Path) -> Option<Self> {
+        let start = system.initial().into_iter().nth(path.start)?;
+        let mut execution = Self {
+            start,
+            steps: Vec::new(),
+        };
+        let mut events = Vec::new();
+        for &position in &path.events {
+            events.clear();
+            system.events(execution.last()?, &mut events);
+            let event = events.get(position)?.clone();
+            let after = super::walk::next(system, execution.last()?, &event);
+            execution.steps.push(ExecutionStep {
+                position,
+                event,
+                after,
+            });
+        }
+        Some(execution)
+    }
+
+    /// The last state, unless the last step failed.
+    pub(crate) fn last(&self) -> Option<&S::State> {
+        match self.steps.last() {
+            None => Some(&self.start),
+            Some(step) => step.after.as_ref().ok(),
+        }
+    }
+
+    /// Finds the way through `levels`, a list of candidate fingerprints for the state after each number of steps.
+    pub(crate) fn through(system: &S, levels: &[Vec<Fingerprint>], key: Key) -> Option<Path> {
+        // Candidates are nearly always single; where one is false, the search goes back.
+        fn onwards<S: System>(
+            system: &S,
+            state: &S::State,
+            levels: &[Vec<Fingerprint>],
+            key: Key,
+            events: &mut Vec<usize>,
+        ) -> bool {
+            let Some((wanted, rest)) = levels.split_first() else {
+                return true;
+            };
+            let mut enabled = Vec::new();
+            system.events(state, &mut enabled);
+            for (position, event) in enabled.iter().enumerate() {
+                let Ok(next) = super::walk::next(system, state, event) else {
+                    continue;
+                };
+                if wanted.contains(&system.fingerprint(&next, key)) {
+                    events.push(position);
+                    if onwards(system, &next, rest, key, events) {
+                        return true;
+                    }
+                    events.pop();
+                }
+            }
+            false
+        }
+        let (first, rest) = levels.split_first()?;
+        for (start, state) in system.initial().iter().enumerate() {
+            let mut events = Vec::new();
+            if first.contains(&system.fingerprint(state, key))
+                && onwards(system, state, rest, key, &mut events)
+            {
+                return Some(Path { start, events });
+            }
+        }
+        None
+    }
+}

@@ -1,0 +1,103 @@
+//! Keeps what the program under test prints off the terminal while it is explored.
+//!
+//! On Linux a thread can have file descriptors of its own. The search runs on one whose standard output and error lead
+//! nowhere, and so do the threads that it starts. The thread is made without `std`, so that a test harness, which
+//! hands its own capture down to new threads, does not collect what thousands of executions print.
+
+#[cfg(target_os = "linux")]
+pub(crate) fn run<R: Send>(search: impl FnOnce() -> R + Send) -> R {
+    linux::run(search)
+}
+
+#[cfg(not(target_os = "linux"))]
+pub(crate) fn run<R: Send>(search: impl FnOnce() -> R + Send) -> R {
+    silence_tracing(search)
+}
+
+fn silence_tracing<R>(search: impl FnOnce() -> R) -> R {
+    tracing::dispatcher::with_default(&tracing::Dispatch::none(), search)
+}
+
+#[cfg(target_os = "linux")]
+mod linux {
+    use std::any::Any;
+    use std::ffi::c_void;
+    use std::io::{self, Write};
+    use std::mem::MaybeUninit;
+    use std::panic::{self, AssertUnwindSafe};
+    use std::{ptr, thread};
+
+    type Outcome<R> = Result<R, Box<dyn Any + Send>>;
+
+    struct Task<F, R> {
+        search: Option<F>,
+        outcome: Option<Outcome<R>>,
+    }
+
+    pub(super) fn run<R: Send, F: FnOnce() -> R + Send>(search: F) -> R {
+        // What stands in the shared buffer of standard output must not follow the thread into nowhere.
+        let _ = io::stdout().flush();
+        let mut task = Task {
+            search: Some(search),
+            outcome: None,
+        };
+        let outcome = if start_and_join(&mut task) {
+            task.outcome.expect("the thread has ended")
+        } else {
+            let search = task.search.take().expect("no thread has taken it");
+            thread::scope(|scope| scope.spawn(|| super::silence_tracing(search)).join())
+        };
+        // The panic's own message went nowhere: raise it again where it is seen.
+        outcome.unwrap_or_else(|payload| panic!("{}", crate::panics::message(&*payload)))
+    }
+
+    /// Runs the task on a new thread and waits for it; false when there is no thread to be had.
+    fn start_and_join<R: Send, F: FnOnce() -> R + Send>(task: &mut Task<F, R>) -> bool {
+        const STACK: usize = 64 << 20;
+        let mut attributes = MaybeUninit::uninit();
+        let mut thread = 0;
+        // SAFETY: the attributes are initialised before they are used and destroyed once. The thread gets the only
+        // pointer to `task`, which outlives it, because it is joined before this function returns; `R` and `F` are
+        // `Send`.
+        unsafe {
+            if libc::pthread_attr_init(attributes.as_mut_ptr()) != 0 {
+                return false;
+            }
+            libc::pthread_attr_setstacksize(attributes.as_mut_ptr(), STACK);
+            let argument = ptr::from_mut(task).cast::<c_void>();
+            let created =
+                libc::pthread_create(&mut thread, attributes.as_ptr(), body::<F, R>, argument);
+            libc::pthread_attr_destroy(attributes.as_mut_ptr());
+            created == 0 && libc::pthread_join(thread, ptr::null_mut()) == 0
+        }
+    }
+
+    extern "C" fn body<F: FnOnce() -> R + Send, R: Send>(argument: *mut c_void) -> *mut c_void {
+        // SAFETY: `start_and_join` passes a pointer to a `Task` that nobody else touches until this thread has ended.
+        let task = unsafe { &mut *argument.cast::<Task<F, R>>() };
+        silence_descriptors();
+        let search = task.search.take().expect("this is the one thread for it");
+        // No panic may leave a function that C calls.
+        task.outcome = Some(panic::catch_unwind(AssertUnwindSafe(|| {
+            super::silence_tracing(search)
+        })));
+        ptr::null_mut()
+    }
+
+    /// Gives this thread, and those it will start, a table of file descriptors of its own, with output leading nowhere.
+    /// Where the system refuses, output stays as it was.
+    fn silence_descriptors() {
+        // SAFETY: plain system calls on descriptors; after `unshare` they concern this thread alone.
+        unsafe {
+            if libc::unshare(libc::CLONE_FILES) != 0 {
+                return;
+            }
+            let nowhere = libc::open(c"/dev/null".as_ptr(), libc::O_WRONLY | libc::O_CLOEXEC);
+            if nowhere >= 0 {
+                libc::dup2(nowhere, libc::STDOUT_FILENO);
+                libc::dup2(nowhere, libc::STDERR_FILENO);
+                libc::close(nowhere);
+            }
+        }
+    }
+}

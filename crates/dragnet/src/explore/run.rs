@@ -1,0 +1,448 @@
+//! From a check to a verdict, and from a trace back to its execution.
+
+use std::env;
+use std::path::Path as FilePath;
+use std::time::Instant;
+
+use super::limits::{self, Control, Cut, Gauge};
+use super::path::{Execution, Path, Wrong};
+use super::random::{self, Walks};
+use super::store::{Exact, Fingerprints, Store};
+use super::walk::{Explored, LeftOut, Space};
+use super::{breadth, depth, quiet, shorten};
+use crate::check::{Check, Engine, Options};
+use crate::property::{Predicate, Properties};
+use crate::system::{FailureKind, System};
+use crate::target::Target;
+use crate::trace::{Key, Trace, TraceStep};
+use crate::verdict::{
+    Counterexample, Outcome, Replay, ReplayError, Statistics, Style, Verdict, Violation,
+    ViolationKind, test_name,
+};
+
+/// A check, ready to run.
+struct Prepared<T: Target> {
+    name: String,
+    system: T::System,
+    properties: Properties<T::System>,
+    within: Vec<(String, Predicate<T::System>)>,
+    bounds: Vec<String>,
+    options: Options,
+}
+
+impl<T: Target> Prepared<T> {
+    fn new(check: Check<T>) -> Self {
+        let bounds = check.bounds();
+        let name = check
+            .name
+            .or_else(test_name)
+            .unwrap_or_else(|| "system".to_owned());
+        Self {
+            name,
+            system: check.target.prepare(check.watch, check.options.key),
+            properties: Properties::new(check.properties),
+            within: check.within,
+            bounds,
+            options: check.options,
+        }
+    }
+
+    fn space(&self) -> Space<'_, T::System> {
+        Space {
+            system: &self.system,
+            properties: &self.properties,
+            within: &self.within,
+            key: self.options.key,
+        }
+    }
+}
+
+/// Runs a check, or, when `DRAGNET_REPLAY` names a trace of it, that trace.
+pub(crate) fn check_or_replay<T: Target>(checked: Check<T>) -> Verdict {
+    let Some(file) = env::var_os("DRAGNET_REPLAY") else {
+        return check(checked, &Control::default());
+    };
+    let trace = Trace::read(FilePath::new(&file)).unwrap_or_else(|error| panic!("{error}"));
+    let prepared = Prepared::new(checked);
+    if trace.system != prepared.name {
+        return run(&prepared, &Control::default());
+    }
+    reenact(&prepared, &trace).unwrap_or_else(|error| panic!("{error}"))
+}
+
+pub(crate) fn check<T: Target>(check: Check<T>, control: &Control) -> Verdict {
+    run(&Prepared::new(check), control)
+}
+
+fn run<T: Target>(prepared: &Prepared<T>, control: &Control) -> Verdict {
+    let began = Instant::now();
+    let options = &prepared.options;
+    let mut gauge = Gauge::new();
+    let workers = options.workers();
+    let mut explored = explore(prepared, &gauge, control, workers);
+    if options.engine == Engine::Depth && workers > 1 && explored.found.is_some() {
+        // Who met it first depended on timing: what one thread meets first does not.
+        let again = Gauge::new();
+        let alone = explore(prepared, &again, control, 1);
+        if alone.found.is_some() {
+            (explored, gauge) = (alone, again);
+        }
+    }
+    let outcome = quiet::run(|| outcome(prepared, &explored));
+    Verdict {
+        system: prepared.name.clone(),
+        outcome,
+        within: prepared.bounds.clone(),
+        engine: options.engine,
+        threads: workers,
+        exact: options.exact,
+        statistics: statistics(prepared, &gauge, began),
+        inconclusive_is_fine: false,
+    }
+}
+
+fn explore<T: Target>(
+    prepared: &Prepared<T>,
+    gauge: &Gauge,
+    control: &Control,
+    workers: usize,
+) -> Explored {
+    let space = prepared.space();
+    let options = &prepared.options;
+    limits::watched(gauge, options, control, || {
+        quiet::run(|| {
+            if options.exact {
+                explore_with(&space, &Exact::new(), gauge, options, workers)
+            } else {
+                explore_with(&space, &Fingerprints::new(workers), gauge, options, workers)
+            }
+        })
+    })
+}
+
+fn explore_with<S: System, K: Store<S>>(
+    space: &Space<'_, S>,
+    store: &K,
+    gauge: &Gauge,
+    options: &Options,
+    workers: usize,
+) -> Explored {
+    match options.engine {
+        Engine::Breadth => breadth::explore(space, store, gauge, workers, options.depth),
+        Engine::Depth => depth::explore(space, store, gauge, workers, options.depth),
+        Engine::Random => {
+            let walks = Walks {
+                seed: options.seed,
+                count: options.walks,
+                longest: options.depth,
+            };
+            random::explore(space, store, gauge, workers, &walks)
+        }
+    }
+}
+
+fn outcome<T: Target>(prepared: &Prepared<T>, explored: &Explored) -> Outcome {
+    if let Some((path, wrong)) = &explored.found {
+        let (found_length, path, shortest) = match prepared.options.engine {
+            Engine::Breadth => (path.events.len(), path.clone(), true),
+            Engine::Depth | Engine::Random => {
+                let (short, shortest) = shorten::shorten(&prepared.space(), path.clone(), wrong);
+                (path.events.len(), short, shortest)
+            }
+        };
+        return Outcome::Violated(Box::new(violation(
+            prepared,
+            &path,
+            wrong,
+            shortest,
+            found_length,
+        )));
+    }
+    if let Some(left_out) = explored.left_out {
+        return Outcome::Inconclusive(why(left_out, &prepared.options));
+    }
+    match prepared.properties.unreached() {
+        Some(unreached) => Outcome::Violated(Box::new(Violation {
+            property: prepared.properties.name(unreached).to_owned(),
+            kind: ViolationKind::Unreached,
+            counterexample: None,
+        })),
+        None => Outcome::Holds,
+    }
+}
+
+fn why(left_out: LeftOut, options: &Options) -> String {
+    match left_out {
+        LeftOut::Deeper => format!(
+            "executions of more than {} steps were not looked at",
+            options.depth.unwrap_or_default()
+        ),
+        LeftOut::Cut(Cut::Time) => "the time limit cut the search short".to_owned(),
+        LeftOut::Cut(Cut::Memory) => "the memory limit cut the search short".to_owned(),
+        LeftOut::Cut(Cut::Stopped) => "the search was stopped".to_owned(),
+        LeftOut::Cut(Cut::States) => "the search was cut short".to_owned(),
+        LeftOut::NotDrawn => format!("{} random walks are no proof", options.walks),
+        LeftOut::Collision => {
+            "a violation was met whose fingerprint another state shares: run again with --exact"
+                .to_owned()
+        }
+    }
+}
+
+fn violation<T: Target>(
+    prepared: &Prepared<T>,
+    path: &Path,
+    wrong: &Wrong,
+    shortest: bool,
+    found_length: usize,
+) -> Violation {
+    let system = &prepared.system;
+    let names = system.components();
+    let (property, kind) = match wrong {
+        Wrong::Violated(property) => (
+            prepared.properties.name(*property).to_owned(),
+            ViolationKind::Invariant,
+        ),
+        Wrong::Failed(failure) => {
+            let property = match failure.kind() {
+                FailureKind::Assertion => "assertion",
+                FailureKind::Panic => "panic",
+            };
+            (property.to_owned(), ViolationKind::Failure(failure.clone()))
+        }
+        Wrong::Deadlock(property, waiting) => {
+            let name = |id: &crate::system::ComponentId| {
+                names.get(id.0).cloned().unwrap_or_else(|| id.to_string())
+            };
+            (
+                prepared.properties.name(*property).to_owned(),
+                ViolationKind::Deadlock(waiting.iter().map(name).collect()),
+            )
+        }
+        Wrong::Panicked(property, failure) => (
+            prepared.properties.name(*property).to_owned(),
+            ViolationKind::PropertyPanicked(failure.clone()),
+        ),
+    };
+    let mut violation = Violation {
+        property,
+        kind,
+        counterexample: None,
+    };
+    let described = violation.describe();
+    violation.counterexample = Execution::along(system, path).map(|execution| {
+        let mut trace = Trace::new(prepared.name.clone(), violation.property.clone(), described);
+        trace.start = path.start;
+        record(system, &execution, &mut trace);
+        Counterexample {
+            start: system.introduce(&execution.start),
+            trace,
+            shortest,
+            found_length,
+        }
+    });
+    violation
+}
+
+/// Writes an execution into a trace, under the key that all traces share.
+fn record<S: System>(system: &S, execution: &Execution<S>, trace: &mut Trace) {
+    let fingerprint = |state: &S::State| system.fingerprint(state, Key::default());
+    trace.fingerprint = fingerprint(&execution.start);
+    let mut before = &execution.start;
+    for step in &execution.steps {
+        let after = step.after.as_ref().ok();
+        trace.steps.push(TraceStep {
+            event: step.position,
+            fingerprint: after.map(fingerprint),
+            step: system.explain(before, &step.event, after),
+        });
+        before = after.unwrap_or(before);
+    }
+}
+
+fn statistics<T: Target>(prepared: &Prepared<T>, gauge: &Gauge, began: Instant) -> Statistics {
+    use std::sync::atomic::Ordering::Relaxed;
+    let states = gauge.states.load(Relaxed);
+    let pairs = states as f64 * (states as f64 - 1.0) / 2.0;
+    Statistics {
+        states,
+        transitions: gauge.transitions.load(Relaxed),
+        depth: gauge.depth.load(Relaxed),
+        frontier: gauge.frontier.load(Relaxed),
+        elapsed: began.elapsed(),
+        peak_memory_bytes: limits::peak_resident_bytes(),
+        collision_probability: if prepared.options.exact {
+            0.0
+        } else {
+            (pairs / 2_f64.powi(64)).max(0.0)
+        },
+        nodes: T::work(&prepared.system),
+    }
+}
+
+/// Runs a trace again on the system at hand.
+pub(crate) fn replay<T: Target>(check: Check<T>, trace: &Trace) -> Result<Replay, ReplayError> {
+    let prepared = Prepared::new(check);
+    let (_, replayed) = quiet::run(|| follow(&prepared, trace))?;
+    Ok(replayed)
+}
+
+/// Follows a trace step by step, comparing each state with what was recorded.
+fn follow<T: Target>(
+    prepared: &Prepared<T>,
+    trace: &Trace,
+) -> Result<(Execution<T::System>, Replay), ReplayError> {
+    if trace.system != prepared.name {
+        return Err(ReplayError::OtherSystem {
+            recorded: trace.system.clone(),
+            replayed: prepared.name.clone(),
+        });
+    }
+    let changed = |at: String, what: String| ReplayError::Changed { at, what };
+    let system = &prepared.system;
+    let mut path = Path {
+        start: trace.start,
+        events: Vec::new(),
+    };
+    let mut execution = Execution::along(system, &path).ok_or_else(|| {
+        changed(
+            "at the start".to_owned(),
+            "there is no such initial state".to_owned(),
+        )
+    })?;
+    if system.fingerprint(&execution.start, Key::default()) != trace.fingerprint {
+        return Err(changed(
+            "at the start".to_owned(),
+            "the initial state is another".to_owned(),
+        ));
+    }
+    let mut enabled = Vec::new();
+    for (number, step) in trace.steps.iter().enumerate() {
+        let at = || format!("in step {} ({})", number + 1, step.step.action);
+        let Some(state) = execution.last() else {
+            return Err(changed(at(), "the step before fails".to_owned()));
+        };
+        enabled.clear();
+        system.events(state, &mut enabled);
+        let Some(event) = enabled.get(step.event) else {
+            return Err(changed(
+                at(),
+                format!(
+                    "only {} events are enabled, and the trace takes number {}",
+                    enabled.len(),
+                    step.event
+                ),
+            ));
+        };
+        let after = super::walk::next(system, state, event);
+        let fingerprint = after
+            .as_ref()
+            .ok()
+            .map(|state| system.fingerprint(state, Key::default()));
+        if fingerprint != step.fingerprint {
+            let what = match (&fingerprint, &step.fingerprint) {
+                (None, Some(_)) => "the program fails now",
+                (Some(_), None) => "the program does not fail any more",
+                _ => "it leads to another state",
+            };
+            return Err(changed(at(), what.to_owned()));
+        }
+        path.events.push(step.event);
+        execution.steps.push(super::path::ExecutionStep {
+            position: step.event,
+            event: event.clone(),
+            after,
+        });
+    }
+    let wrong = complaint(&prepared.space(), &execution).ok_or_else(|| {
+        changed(
+            "at the end".to_owned(),
+            format!("`{}` is not violated any more", trace.property),
+        )
+    })?;
+    let violation = violation(prepared, &path, &wrong, false, path.events.len());
+    if violation.property != trace.property {
+        return Err(changed(
+            "at the end".to_owned(),
+            format!(
+                "`{}` is violated instead of `{}`",
+                violation.property, trace.property
+            ),
+        ));
+    }
+    let described = violation.describe();
+    let counterexample = violation
+        .counterexample
+        .expect("an execution that was just taken can be taken again");
+    let replay = Replay {
+        counterexample,
+        property: violation.property,
+        violation: described,
+    };
+    Ok((execution, replay))
+}
+
+/// What is wrong at the end of an execution.
+fn complaint<S: System>(space: &Space<'_, S>, execution: &Execution<S>) -> Option<Wrong> {
+    match execution.last() {
+        None => match &execution.steps.last()?.after {
+            Err(failure) => Some(Wrong::Failed(failure.clone())),
+            Ok(_) => None,
+        },
+        Some(state) => space
+            .judge(state)
+            .or_else(|| space.events(state, &mut Vec::new())),
+    }
+}
+
+/// Replays a trace inside a test: each step is printed and its code runs once more, this time for whoever watches.
+fn reenact<T: Target>(prepared: &Prepared<T>, trace: &Trace) -> Result<Verdict, ReplayError> {
+    let began = Instant::now();
+    let (execution, replay) = quiet::run(|| follow(prepared, trace))?;
+    println!(
+        "Replaying {} steps of `{}`",
+        replay.counterexample.len(),
+        trace.system
+    );
+    let mut before = &execution.start;
+    for (number, (step, told)) in execution
+        .steps
+        .iter()
+        .zip(replay.counterexample.steps())
+        .enumerate()
+    {
+        let mut text = String::new();
+        told.render(number + 1, 2, Style::plain(), &mut text);
+        print!("{text}");
+        prepared.system.reenact(before, &step.event);
+        before = step.after.as_ref().unwrap_or(before);
+    }
+    let Replay {
+        counterexample,
+        property,
+        ..
+    } = replay;
+    let wrong = complaint(&prepared.space(), &execution).expect("it was followed to its violation");
+    let kind = match wrong {
+        Wrong::Failed(failure) => ViolationKind::Failure(failure),
+        Wrong::Panicked(_, failure) => ViolationKind::PropertyPanicked(failure),
+        Wrong::Violated(_) => ViolationKind::Invariant,
+        Wrong::Deadlock(_, waiting) => {
+            ViolationKind::Deadlock(waiting.iter().map(ToString::to_string).collect())
+        }
+    };
+    Ok(Verdict {
+        system: prepared.name.clone(),
+        outcome: Outcome::Violated(Box::new(Violation {
+            property,
+            kind,
+            counterexample: Some(counterexample),
+        })),
+        within: prepared.bounds.clone(),
+        engine: prepared.options.engine,
+        threads: 1,
+        exact: prepared.options.exact,
+        statistics: statistics(prepared, &Gauge::new(), began),
+        inconclusive_is_fine: false,
+    })
+}

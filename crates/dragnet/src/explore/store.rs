@@ -1,0 +1,167 @@
+//! The states that have been visited.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::system::System;
+use crate::tables::{FlatTable, Interner, Upsert};
+use crate::trace::Fingerprint;
+
+/// A set of visited states, each with a number that the explorer gives it and can lower by merging.
+pub(crate) trait Store<S: System>: Sync {
+    /// Prepares for a visit to `fingerprint` that follows shortly.
+    fn prefetch(&self, fingerprint: Fingerprint);
+
+    /// Adds a state with `value`, or merges `value` into the one that it has.
+    fn visit(
+        &self,
+        state: &S::State,
+        fingerprint: Fingerprint,
+        value: u64,
+        merge: impl Fn(u64, u64) -> u64,
+    ) -> Upsert;
+
+    /// Whether a state has been visited.
+    fn contains(&self, state: &S::State, fingerprint: Fingerprint) -> bool;
+
+    /// Every visited fingerprint with these top bits (at least 40), with its value.
+    fn with_prefix(&self, prefix: u64, bits: u32) -> Vec<(Fingerprint, u64)>;
+
+    /// Says that `worker` is between two visits.
+    fn quiesce(&self, worker: usize);
+
+    /// Says that `worker` makes no visits until it says otherwise.
+    fn leave(&self, worker: usize);
+}
+
+/// Keeps 64 bits of each state. Two states with the same fingerprint count as one.
+pub(crate) struct Fingerprints {
+    table: FlatTable,
+}
+
+impl Fingerprints {
+    pub(crate) fn new(workers: usize) -> Self {
+        Self {
+            table: FlatTable::for_workers(workers),
+        }
+    }
+}
+
+impl<S: System> Store<S> for Fingerprints {
+    #[inline]
+    fn prefetch(&self, fingerprint: Fingerprint) {
+        self.table.prefetch(fingerprint.0);
+    }
+
+    #[inline]
+    fn visit(
+        &self,
+        _state: &S::State,
+        fingerprint: Fingerprint,
+        value: u64,
+        merge: impl Fn(u64, u64) -> u64,
+    ) -> Upsert {
+        self.table.upsert(fingerprint.0, value, merge)
+    }
+
+    fn contains(&self, _state: &S::State, fingerprint: Fingerprint) -> bool {
+        self.table.get(fingerprint.0).is_some()
+    }
+
+    fn with_prefix(&self, prefix: u64, bits: u32) -> Vec<(Fingerprint, u64)> {
+        let found = self.table.with_prefix(prefix, bits);
+        found
+            .into_iter()
+            .map(|(key, value)| (Fingerprint(key), value))
+            .collect()
+    }
+
+    fn quiesce(&self, worker: usize) {
+        self.table.quiesce(worker);
+    }
+
+    fn leave(&self, worker: usize) {
+        self.table.leave(worker);
+    }
+}
+
+/// Keeps whole states and compares them.
+pub(crate) struct Exact<S: System> {
+    states: Interner<Kept<S::State>>,
+}
+
+struct Kept<T> {
+    state: T,
+    value: AtomicU64,
+}
+
+impl<T: PartialEq> PartialEq for Kept<T> {
+    fn eq(&self, other: &Self) -> bool {
+        self.state == other.state
+    }
+}
+
+impl<T: Eq> Eq for Kept<T> {}
+
+impl<S: System> Exact<S> {
+    pub(crate) fn new() -> Self {
+        Self {
+            states: Interner::new(),
+        }
+    }
+
+    fn find(&self, state: &S::State, fingerprint: Fingerprint) -> Option<u32> {
+        self.states.find(fingerprint.0, |kept| kept.state == *state)
+    }
+}
+
+impl<S: System> Store<S> for Exact<S> {
+    fn prefetch(&self, _fingerprint: Fingerprint) {}
+
+    fn visit(
+        &self,
+        state: &S::State,
+        fingerprint: Fingerprint,
+        value: u64,
+        merge: impl Fn(u64, u64) -> u64,
+    ) -> Upsert {
+        let (id, new) = match self.find(state, fingerprint) {
+            Some(id) => (id, false),
+            None => {
+                let kept = Kept {
+                    state: state.clone(),
+                    value: AtomicU64::new(value),
+                };
+                self.states.intern(kept, fingerprint.0)
+            }
+        };
+        if new {
+            return Upsert::New;
+        }
+        let known = &self.states.get(id).value;
+        let old = known
+            .fetch_update(Ordering::AcqRel, Ordering::Acquire, |old| {
+                Some(merge(old, value))
+            })
+            .expect("the update never declines");
+        Upsert::Old(Some(old))
+    }
+
+    fn contains(&self, state: &S::State, fingerprint: Fingerprint) -> bool {
+        self.find(state, fingerprint).is_some()
+    }
+
+    fn with_prefix(&self, prefix: u64, bits: u32) -> Vec<(Fingerprint, u64)> {
+        // States with equal fingerprints do not stand where their fingerprint says, so all are looked at. This happens
+        // once for each step of a counterexample.
+        let shift = 64 - bits;
+        self.states
+            .iter()
+            .filter(|(hash, _)| hash >> shift == prefix >> shift)
+            .map(|(hash, kept)| (Fingerprint(hash), kept.value.load(Ordering::Acquire)))
+            .collect()
+    }
+
+    fn quiesce(&self, _worker: usize) {}
+
+    fn leave(&self, _worker: usize) {}
+}

@@ -1,0 +1,135 @@
+//! The walk over a space, one state at a time: what every explorer does alike.
+
+use super::limits::{Cut, Gauge};
+use super::path::{Path, Wrong};
+use crate::panics;
+use crate::property::{Predicate, Properties};
+use crate::system::{EventKind, Failure, System};
+use crate::trace::{Fingerprint, Key};
+
+/// A system with what is demanded of it and what bounds it.
+pub(crate) struct Space<'a, S: System> {
+    pub(crate) system: &'a S,
+    pub(crate) properties: &'a Properties<S>,
+    pub(crate) within: &'a [(String, Predicate<S>)],
+    pub(crate) key: Key,
+}
+
+/// What one event leads to.
+pub(crate) enum Successor<T> {
+    State(T, Fingerprint),
+    Failed(Failure),
+}
+
+/// What an exploration came to.
+pub(crate) struct Explored {
+    /// The way to something wrong.
+    pub(crate) found: Option<(Path, Wrong)>,
+    /// What was left out, if anything.
+    pub(crate) left_out: Option<LeftOut>,
+}
+
+/// Why an exploration is not complete.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum LeftOut {
+    /// Executions longer than the depth bound.
+    Deeper,
+    /// What a limit cut.
+    Cut(Cut),
+    /// All executions but those that were drawn.
+    NotDrawn,
+    /// Something wrong was met, and the way to it could not be found again.
+    Collision,
+}
+
+/// The successor of `state`; a panic on the way is a failure.
+#[inline]
+pub(crate) fn next<S: System>(
+    system: &S,
+    state: &S::State,
+    event: &S::Event,
+) -> Result<S::State, Failure> {
+    panics::catch(|| system.next(state, event)).and_then(|next| next)
+}
+
+impl<S: System> Space<'_, S> {
+    /// The initial states inside the space, each with its place in the system's own list.
+    pub(crate) fn initial(&self) -> Result<Vec<(usize, S::State)>, Failure> {
+        let all = panics::catch(|| self.system.initial())?;
+        Ok(all
+            .into_iter()
+            .enumerate()
+            .filter(|(_, state)| self.is_inside(state))
+            .collect())
+    }
+
+    pub(crate) fn fingerprint(&self, state: &S::State) -> Fingerprint {
+        self.system.fingerprint(state, self.key)
+    }
+
+    fn is_inside(&self, state: &S::State) -> bool {
+        self.within
+            .iter()
+            .all(|(_, inside)| inside(self.system, state))
+    }
+
+    /// What is wrong with a state itself.
+    #[inline]
+    pub(crate) fn judge(&self, state: &S::State) -> Option<Wrong> {
+        match panics::catch(|| self.properties.judge(self.system, state)) {
+            Ok(violated) => violated.map(Wrong::Violated),
+            Err(failure) => Some(Wrong::Panicked(
+                self.properties.panicking(self.system, state),
+                failure,
+            )),
+        }
+    }
+
+    /// Lists the events of `state`, and what is wrong with there being no others.
+    #[inline]
+    pub(crate) fn events(&self, state: &S::State, events: &mut Vec<S::Event>) -> Option<Wrong> {
+        let first = events.len();
+        if let Err(failure) = panics::catch(|| self.system.events(state, events)) {
+            return Some(Wrong::Failed(failure));
+        }
+        let property = self.properties.deadlock()?;
+        let stuck = events[first..]
+            .iter()
+            .all(|event| self.system.kind(state, event) != EventKind::Progress);
+        if !stuck {
+            return None;
+        }
+        let waiting = self.system.waiting(state);
+        (!waiting.is_empty()).then_some(Wrong::Deadlock(property, waiting))
+    }
+
+    /// Where `event` leads from `state`; `None` when that is outside the space.
+    #[inline]
+    pub(crate) fn take(&self, state: &S::State, event: &S::Event) -> Option<Successor<S::State>> {
+        match next(self.system, state, event) {
+            Err(failure) => Some(Successor::Failed(failure)),
+            Ok(next) if self.is_inside(&next) => {
+                let fingerprint = self.fingerprint(&next);
+                Some(Successor::State(next, fingerprint))
+            }
+            Ok(_) => None,
+        }
+    }
+}
+
+impl Explored {
+    /// The outcome of a search that went through to its end, unless the gauge says otherwise.
+    pub(crate) fn to_the_end(gauge: &Gauge) -> Self {
+        Self {
+            found: None,
+            left_out: gauge.cut().map(LeftOut::Cut),
+        }
+    }
+
+    pub(crate) fn found(path: Path, wrong: Wrong) -> Self {
+        Self {
+            found: Some((path, wrong)),
+            left_out: None,
+        }
+    }
+}

@@ -1,0 +1,92 @@
+//! Dragnet is a model checker for real distributed and concurrent programs.
+//!
+//! It runs the program's own code, takes every source of nondeterminism into its hands (message order, loss and
+//! duplication, crashes, timers, `choose`), walks the executions systematically, and says one of three things: a
+//! property is violated, and here is a short execution that replays; it holds in the whole space; or the space was too
+//! large, and here is how far the search came.
+//!
+//! A [`Node`] is a struct with handlers, a [`Cluster`] is nodes with a network, a [`Check`] says what must be true:
+//!
+//! ```
+//! use dragnet::{Check, Cluster, Context, Node, NodeId, crashes, others};
+//!
+//! /// Keeps what it is told to append once both others have it too.
+//! struct Replica { peers: Vec<NodeId> }
+//!
+//! #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+//! struct Log { entries: Vec<&'static str>, acks: usize, committed: usize }
+//!
+//! #[derive(Clone, Debug, PartialEq, Eq, Hash)]
+//! enum Msg { Append(&'static str), Appended }
+//!
+//! impl Node for Replica {
+//!     type State = Log;
+//!     type Msg = Msg;
+//!
+//!     fn on_start(&self, _cx: &mut Context<Msg>) -> Log {
+//!         Log::default()
+//!     }
+//!
+//!     fn on_call(&self, log: &mut Log, call: Msg, cx: &mut Context<Msg>) {
+//!         if let Msg::Append(entry) = call {
+//!             log.entries.push(entry);
+//!             for &peer in &self.peers {
+//!                 cx.send(peer, Msg::Append(entry));
+//!             }
+//!         }
+//!     }
+//!
+//!     fn on_message(&self, log: &mut Log, from: NodeId, msg: Msg, cx: &mut Context<Msg>) {
+//!         match msg {
+//!             Msg::Append(entry) => {
+//!                 log.entries.push(entry);
+//!                 cx.send(from, Msg::Appended);
+//!             }
+//!             Msg::Appended => {
+//!                 log.acks += 1;
+//!                 log.committed = log.acks / self.peers.len();
+//!             }
+//!         }
+//!     }
+//! }
+//!
+//! Check::new(Cluster::new(3, |id| Replica { peers: others(id, 3) }).calls(0, [Msg::Append("a")]))
+//!     .always("what is committed is everywhere", |s| {
+//!         s.nodes().all(|log| log.committed == 0 || s.nodes().all(|other| other.entries == log.entries))
+//!     })
+//!     .reachable("commits", |s| s.nodes().any(|log| log.committed > 0))
+//!     .run()
+//!     .assert_holds();
+//! ```
+//!
+//! Data flows one way: a *target* ([`System`]) is walked by an *explorer*, each step judged by *properties*, and what
+//! comes out is a [`Verdict`].
+
+mod catalog;
+mod check;
+mod explore;
+mod panics;
+mod property;
+mod sync;
+mod system;
+mod tables;
+mod target;
+mod trace;
+mod verdict;
+
+pub use catalog::{Bug, Entry, Parameter, Selection, SelectionError, Setup, find};
+pub use check::{AnyCheck, Check, Engine, Options};
+pub use explore::{Control, Progress};
+pub use system::{ComponentId, EventKind, Failure, FailureKind, System};
+pub use target::nodes::{
+    Cluster, Context, Either, Faults, FaultsError, InFlight, Network, Node, NodeEvent, NodeId,
+    Nodes, Role, Row, Snapshot, Timer, crashes, drops, duplicates, others, partitions, restarts,
+};
+pub use target::{NodeWork, Target, Watch};
+pub use trace::{
+    Effect, Exchange, Fingerprint, Key, StableHasher, Step, Trace, TraceError, TraceStep,
+};
+pub use verdict::{
+    Counterexample, Outcome, Replay, ReplayError, Statistics, Style, Verdict, Violation,
+    ViolationKind,
+};

@@ -1,0 +1,66 @@
+//! Panics of the code under test, caught with their message and place and kept off the terminal.
+
+use std::any::Any;
+use std::cell::{Cell, RefCell};
+use std::panic::{self, AssertUnwindSafe, PanicHookInfo};
+use std::sync::Once;
+
+use crate::system::{Failure, FailureKind};
+
+thread_local! {
+    static CATCHING: Cell<bool> = const { Cell::new(false) };
+    static LOCATION: RefCell<Option<String>> = const { RefCell::new(None) };
+}
+
+/// Runs code of the program under test; a panic in it comes back as a failure.
+pub(crate) fn catch<T>(code: impl FnOnce() -> T) -> Result<T, Failure> {
+    install_hook();
+    let outer = CATCHING.replace(true);
+    let result = panic::catch_unwind(AssertUnwindSafe(code));
+    CATCHING.set(outer);
+    result.map_err(|payload| {
+        let location = LOCATION.take();
+        Failure::new(FailureKind::Panic, message(&*payload), location)
+    })
+}
+
+/// Hands every panic outside [`catch`] to the hook that was there before.
+fn install_hook() {
+    static INSTALLED: Once = Once::new();
+    INSTALLED.call_once(|| {
+        let before = panic::take_hook();
+        panic::set_hook(Box::new(move |info: &PanicHookInfo<'_>| {
+            if CATCHING.get() {
+                LOCATION.replace(info.location().map(ToString::to_string));
+            } else {
+                before(info);
+            }
+        }));
+    });
+}
+
+/// What a panic said.
+pub(crate) fn message(payload: &(dyn Any + Send)) -> String {
+    if let Some(text) = payload.downcast_ref::<&str>() {
+        (*text).to_owned()
+    } else if let Some(text) = payload.downcast_ref::<String>() {
+        text.clone()
+    } else {
+        "a panic without a message".to_owned()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_panic_keeps_its_message_and_place() {
+        let failure = catch(|| -> () { panic!("the log is {} entries short", 2) }).unwrap_err();
+        assert_eq!(failure.message(), "the log is 2 entries short");
+        assert!(
+            failure.location().unwrap().contains("panics.rs"),
+            "{failure}"
+        );
+    }
+}

@@ -1,0 +1,226 @@
+//! The contract between a target and an explorer.
+//!
+//! Everything that explores states speaks to the program under test through [`System`]. A cluster of
+//! [nodes](crate::Node) is turned into one by [`Cluster`](crate::Cluster); a plain struct can implement it directly.
+
+use std::fmt::{self, Debug, Display};
+use std::hash::Hash;
+
+use crate::trace::{Effect, Fingerprint, Key, Step};
+
+/// A transition system that Dragnet can explore: states, and in each state a fixed list of enabled events.
+///
+/// It must be deterministic. All choice lies in which of the enabled events is taken; for the same state `events`
+/// always lists the same events in the same order, and the same event always leads to the same successor.
+///
+/// ```
+/// use dragnet::{Check, Failure, System};
+///
+/// /// A counter that two workers raise, each by reading it first and writing it back later.
+/// struct LostUpdate;
+///
+/// #[derive(Clone, Debug, PartialEq, Eq, Hash)]
+/// struct Counter { value: u8, seen: [Option<u8>; 2], done: [bool; 2] }
+///
+/// #[derive(Clone, Debug, PartialEq, Eq)]
+/// enum Act { Read(usize), Write(usize) }
+///
+/// impl System for LostUpdate {
+///     type State = Counter;
+///     type Event = Act;
+///
+///     fn initial(&self) -> Vec<Counter> {
+///         vec![Counter { value: 0, seen: [None; 2], done: [false; 2] }]
+///     }
+///
+///     fn events(&self, state: &Counter, out: &mut Vec<Act>) {
+///         for worker in 0..2 {
+///             match (state.done[worker], state.seen[worker]) {
+///                 (false, None) => out.push(Act::Read(worker)),
+///                 (false, Some(_)) => out.push(Act::Write(worker)),
+///                 (true, _) => {}
+///             }
+///         }
+///     }
+///
+///     fn next(&self, state: &Counter, act: &Act) -> Result<Counter, Failure> {
+///         let mut next = state.clone();
+///         match *act {
+///             Act::Read(worker) => next.seen[worker] = Some(state.value),
+///             Act::Write(worker) => {
+///                 next.value = state.seen[worker].expect("read before written") + 1;
+///                 next.done[worker] = true;
+///             }
+///         }
+///         Ok(next)
+///     }
+/// }
+///
+/// let verdict = Check::new(LostUpdate)
+///     .always("no update is lost", |s| s.done != [true, true] || s.value == 2)
+///     .run();
+/// assert_eq!(verdict.counterexample().unwrap().len(), 4);
+/// ```
+pub trait System: Send + Sync {
+    /// A state of the whole system.
+    type State: Clone + Eq + Hash + Debug + Send + Sync;
+
+    /// One step that a state allows. Two events are equal when they are the same action, whatever the state.
+    type Event: Clone + Eq + Debug + Send + Sync;
+
+    /// The states that an execution can start in.
+    fn initial(&self) -> Vec<Self::State>;
+
+    /// Appends the events that are enabled in `state`, in a fixed order.
+    fn events(&self, state: &Self::State, out: &mut Vec<Self::Event>);
+
+    /// The state that `event`, enabled in `state`, leads to, or how the program fails while taking it.
+    ///
+    /// A panic counts as a failure too.
+    fn next(&self, state: &Self::State, event: &Self::Event) -> Result<Self::State, Failure>;
+
+    /// A hash of `state` that, for the same key, is the same in every run, in every process and on every machine.
+    fn fingerprint(&self, state: &Self::State, key: Key) -> Fingerprint {
+        Fingerprint::of(state, key)
+    }
+
+    /// What kind of step `event` is in `state`. It decides what counts as a deadlock.
+    fn kind(&self, _state: &Self::State, _event: &Self::Event) -> EventKind {
+        EventKind::Progress
+    }
+
+    /// The components of `state` that are alive and wait for something. A state in which nothing but faults and idle
+    /// steps is left is a deadlock when this is not empty, and quiescent when it is.
+    fn waiting(&self, _state: &Self::State) -> Vec<ComponentId> {
+        Vec::new()
+    }
+
+    /// The component that takes `event`.
+    fn component(&self, _event: &Self::Event) -> ComponentId {
+        ComponentId(0)
+    }
+
+    /// What `event`, taken in `state`, exchanges with other components.
+    fn effect(&self, _state: &Self::State, _event: &Self::Event) -> Effect {
+        Effect::default()
+    }
+
+    /// The names of the components, by [`ComponentId`]. Empty when there is only one.
+    fn components(&self) -> Vec<String> {
+        Vec::new()
+    }
+
+    /// `event` as a person wants to read it in a counterexample. `after` is `None` when the step failed.
+    fn explain(
+        &self,
+        before: &Self::State,
+        event: &Self::Event,
+        after: Option<&Self::State>,
+    ) -> Step {
+        Step::of_change(format!("{event:?}"), before, after)
+    }
+
+    /// Runs the program's own code for `event` once more, for whoever watches: breakpoints are hit and what it prints is
+    /// seen.
+    fn reenact(&self, state: &Self::State, event: &Self::Event) {
+        let _ = self.next(state, event);
+    }
+
+    /// A start state as a person wants to read it in front of a counterexample: one line a component.
+    fn introduce(&self, state: &Self::State) -> Vec<String> {
+        vec![format!("{state:?}")]
+    }
+}
+
+/// What kind of step an event is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EventKind {
+    /// The program itself goes on.
+    Progress,
+    /// A message is delivered and changes nothing: same state, nothing sent, nothing observed.
+    Idle,
+    /// The environment does harm: a loss, a duplicate, a crash, a restart, a partition.
+    Fault,
+}
+
+/// A component of a system: a node, a process. Its index in [`System::components`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ComponentId(pub usize);
+
+impl Display for ComponentId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "component {}", self.0)
+    }
+}
+
+/// How a program failed while it took a step.
+///
+/// ```
+/// use dragnet::{Failure, FailureKind};
+///
+/// let failure = Failure::assertion("the log has a gap");
+/// assert_eq!(failure.kind(), FailureKind::Assertion);
+/// assert_eq!(failure.to_string(), "assertion failed: the log has a gap");
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Failure(Box<FailureParts>);
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct FailureParts {
+    kind: FailureKind,
+    message: String,
+    location: Option<String>,
+}
+
+/// Why a step failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum FailureKind {
+    /// A handler's own assertion did not hold.
+    Assertion,
+    /// The code panicked.
+    Panic,
+}
+
+impl Failure {
+    /// A condition that the code itself states does not hold.
+    pub fn assertion(message: impl Into<String>) -> Self {
+        Self::new(FailureKind::Assertion, message.into(), None)
+    }
+
+    pub(crate) fn new(kind: FailureKind, message: String, location: Option<String>) -> Self {
+        Self(Box::new(FailureParts {
+            kind,
+            message,
+            location,
+        }))
+    }
+
+    /// Whether it was an assertion or a panic.
+    pub fn kind(&self) -> FailureKind {
+        self.0.kind
+    }
+
+    /// What the code said.
+    pub fn message(&self) -> &str {
+        &self.0.message
+    }
+
+    /// Where in the source it happened, as `file:line:column`, if known.
+    pub fn location(&self) -> Option<&str> {
+        self.0.location.as_deref()
+    }
+}
+
+impl Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let what = match self.kind() {
+            FailureKind::Assertion => "assertion failed",
+            FailureKind::Panic => "panicked",
+        };
+        write!(f, "{what}: {}", self.message())?;
+        match self.location() {
+            Some(location) => write!(f, " ({location})"),
+            None => Ok(()),
+        }
+    }
+}

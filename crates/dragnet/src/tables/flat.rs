@@ -1,0 +1,544 @@
+//! A lock-free open-addressing map from 64-bit keys to 63-bit values.
+//!
+//! The set of visited fingerprints is one, and so are the memo tables of the node engine. Keys must be spread evenly
+//! over all 64 bits: the top bits choose a shard, the next 32 a place in it, and collisions probe onwards. Nothing is
+//! ever removed.
+//!
+//! # Protocol
+//!
+//! A slot is two words. `key` is `EMPTY`, then for ever one key; or `EMPTY`, then for ever `FROZEN`. `value` is
+//! `UNSET`, then any sequence of values that the caller's merge allows, then for ever frozen (its top bit set).
+//!
+//! - *Insert*: probe from the key's home to its key or to an `EMPTY` slot, claim that by compare-and-swap, then merge
+//!   the value in by compare-and-swap. Whoever claimed the slot inserted the key, even if another thread's merge comes
+//!   first: `UNSET` merges with anything.
+//! - *Grow*: under the shard's mutex, sweep the old array: freeze each empty slot; freeze the value of each full one and
+//!   copy it. Then publish the new array. A claim that beats the sweep to a slot is copied; one that comes after finds
+//!   the slot frozen. A merge that beats the freeze is copied; one that comes after fails its compare-and-swap.
+//! - Whoever meets something frozen waits for the mutex, and so for the new array, and starts again there. All other
+//!   shards go on, so that growing never stops the world for longer than a shard takes to copy.
+//!
+//! Shards start with staggered capacities, so that they do not all grow in the same moment and the table as a whole is
+//! always about three quarters full.
+//!
+//! An old array is freed when nobody can be looking at it: at once with one worker, otherwise when every worker has
+//! called [`FlatTable::quiesce`] since. Tables without declared workers keep old arrays until they are dropped.
+//!
+//! `Acquire` on every load and `Release` on every store of a value is enough: a value that names an object is written
+//! after that object, and the two words of a slot need no order between them, since each says by itself whether it is set.
+
+use std::ptr;
+
+use crate::sync::{AtomicPtr, AtomicU64, AtomicUsize, Mutex, Ordering, fence};
+
+const EMPTY: u64 = 0;
+const FROZEN: u64 = u64::MAX;
+const UNSET: u64 = 0;
+const FROZEN_BIT: u64 = 1 << 63;
+
+/// A worker that is not inside the table and will say so before it comes back.
+const AWAY: u64 = u64::MAX;
+
+/// From this capacity on, one insertion in sixteen is counted: the counter is then no longer fought over.
+const SAMPLED_FROM: usize = 4096;
+const SAMPLE: u64 = 16;
+
+pub(crate) struct FlatTable {
+    shards: Box<[Shard]>,
+    shard_bits: u32,
+    workers: Box<[Padded<AtomicU64>]>,
+    retired: Mutex<Vec<Retired>>,
+}
+
+/// Keeps what every operation reads away from what only insertions write.
+struct Shard {
+    array: Padded<AtomicPtr<Array>>,
+    inserted: Padded<AtomicUsize>,
+    growing: Mutex<()>,
+}
+
+#[repr(align(64))]
+struct Padded<T>(T);
+
+struct Array {
+    slots: Box<[Slot]>,
+    full_at: usize,
+}
+
+struct Slot {
+    key: AtomicU64,
+    value: AtomicU64,
+}
+
+struct Retired {
+    #[expect(dead_code, reason = "it is kept only to be freed")]
+    array: Box<Array>,
+    seen: Box<[u64]>,
+}
+
+/// What [`FlatTable::upsert`] found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Upsert {
+    /// The key was not there before.
+    New,
+    /// The key was there, with this value before the merge; `None` when another thread has claimed it this very moment
+    /// and its own value is still on its way.
+    Old(Option<u64>),
+}
+
+impl FlatTable {
+    /// A small table whose old arrays live as long as it does.
+    pub(crate) fn memo() -> Self {
+        Self::new(4, 64, 0)
+    }
+
+    /// A table for very many keys, shared by `workers` that each call [`FlatTable::quiesce`] now and then.
+    pub(crate) fn for_workers(workers: usize) -> Self {
+        Self::new(8, 32, workers)
+    }
+
+    fn new(shard_bits: u32, capacity: usize, workers: usize) -> Self {
+        let count = 1_usize << shard_bits;
+        let shards = (0..count)
+            .map(|index| {
+                let stagger = 1.5_f64.powf(index as f64 / count as f64);
+                let array = Array::new((capacity as f64 * stagger) as usize);
+                Shard {
+                    array: Padded(AtomicPtr::new(Box::into_raw(Box::new(array)))),
+                    inserted: Padded(AtomicUsize::new(0)),
+                    growing: Mutex::new(()),
+                }
+            })
+            .collect();
+        Self {
+            shards,
+            shard_bits,
+            workers: (0..workers).map(|_| Padded(AtomicU64::new(0))).collect(),
+            retired: Mutex::new(Vec::new()),
+        }
+    }
+
+    /// Brings the home of `key` into the cache, for an operation that follows shortly.
+    #[inline]
+    pub(crate) fn prefetch(&self, key: u64) {
+        let key = usable(key);
+        let array = self.array(self.shard(key));
+        let slot: *const Slot = &array.slots[array.home(key, self.shard_bits)];
+        #[cfg(all(target_arch = "x86_64", not(loom)))]
+        // SAFETY: a prefetch has no effect on memory, and SSE is part of x86-64.
+        unsafe {
+            use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+            _mm_prefetch(slot.cast::<i8>(), _MM_HINT_T0);
+        }
+        #[cfg(not(all(target_arch = "x86_64", not(loom))))]
+        let _ = slot;
+    }
+
+    /// The value of `key`, once it is set.
+    #[inline]
+    pub(crate) fn get(&self, key: u64) -> Option<u64> {
+        let key = usable(key);
+        let shard = self.shard(key);
+        loop {
+            let array = self.array(shard);
+            let mut at = array.home(key, self.shard_bits);
+            for _ in 0..array.slots.len() {
+                let slot = &array.slots[at];
+                match slot.key.load(Ordering::Acquire) {
+                    found if found == key => {
+                        let value = slot.value.load(Ordering::Acquire) & !FROZEN_BIT;
+                        return (value != UNSET).then_some(value);
+                    }
+                    EMPTY => return None,
+                    FROZEN => break,
+                    _ => at = array.after(at),
+                }
+            }
+            self.wait_for_growth(shard, array);
+        }
+    }
+
+    /// Inserts `key` with `value`, or merges `value` into what is there. `merge(old, new)` says what stays; with one
+    /// fixed `value` for each key it can simply keep the old one.
+    #[inline]
+    pub(crate) fn upsert(&self, key: u64, value: u64, merge: impl Fn(u64, u64) -> u64) -> Upsert {
+        debug_assert!(value != UNSET && value & FROZEN_BIT == 0);
+        let key = usable(key);
+        let shard = self.shard(key);
+        let mut inserted = false;
+        'array: loop {
+            let array = self.array(shard);
+            let mut at = array.home(key, self.shard_bits);
+            let mut probes = 0;
+            let slot = loop {
+                let slot = &array.slots[at];
+                let mut found = slot.key.load(Ordering::Acquire);
+                if found == EMPTY {
+                    match slot
+                        .key
+                        .compare_exchange(EMPTY, key, Ordering::AcqRel, Ordering::Acquire)
+                    {
+                        Ok(_) => {
+                            inserted = true;
+                            found = key;
+                        }
+                        Err(now) => found = now,
+                    }
+                }
+                if found == key {
+                    break slot;
+                }
+                if found == FROZEN {
+                    self.wait_for_growth(shard, array);
+                    continue 'array;
+                }
+                at = array.after(at);
+                probes += 1;
+                if probes == array.slots.len() {
+                    self.grow(shard, array);
+                    continue 'array;
+                }
+            };
+            let mut old = slot.value.load(Ordering::Acquire);
+            loop {
+                if old & FROZEN_BIT != 0 {
+                    self.wait_for_growth(shard, array);
+                    continue 'array;
+                }
+                let merged = if old == UNSET {
+                    value
+                } else {
+                    merge(old, value)
+                };
+                if merged == old {
+                    break;
+                }
+                match slot.value.compare_exchange_weak(
+                    old,
+                    merged,
+                    Ordering::AcqRel,
+                    Ordering::Acquire,
+                ) {
+                    Ok(_) => break,
+                    Err(now) => old = now,
+                }
+            }
+            if !inserted {
+                return Upsert::Old((old != UNSET).then_some(old));
+            }
+            if count_insertion(shard, array, key) {
+                self.grow(shard, array);
+            }
+            return Upsert::New;
+        }
+    }
+
+    /// Every key whose top bits are those of `prefix`, with its value. `bits` must be at least 40.
+    pub(crate) fn with_prefix(&self, prefix: u64, bits: u32) -> Vec<(u64, u64)> {
+        debug_assert!(bits >= self.shard_bits + 32);
+        let array = self.array(self.shard(prefix));
+        let mut at = array.home(prefix, self.shard_bits);
+        let mut found = Vec::new();
+        for _ in 0..array.slots.len() {
+            let slot = &array.slots[at];
+            let key = slot.key.load(Ordering::Acquire);
+            if key == EMPTY {
+                break;
+            }
+            if key >> (64 - bits) == prefix >> (64 - bits) {
+                found.push((key, slot.value.load(Ordering::Acquire) & !FROZEN_BIT));
+            }
+            at = array.after(at);
+        }
+        found
+    }
+
+    /// Says that `worker` is between two operations, so that arrays it may have looked at can go.
+    pub(crate) fn quiesce(&self, worker: usize) {
+        let clock = &self.workers[worker].0;
+        let now = clock.load(Ordering::Relaxed);
+        let next = if now == AWAY { 0 } else { now + 1 };
+        clock.store(next, Ordering::Release);
+        fence(Ordering::SeqCst);
+    }
+
+    /// Says that `worker` stays out of the table until it calls [`FlatTable::quiesce`] again.
+    pub(crate) fn leave(&self, worker: usize) {
+        self.workers[worker].0.store(AWAY, Ordering::Release);
+    }
+
+    #[inline]
+    fn shard(&self, key: u64) -> &Shard {
+        &self.shards[(key >> (64 - self.shard_bits)) as usize]
+    }
+
+    #[inline]
+    fn array<'t>(&'t self, shard: &'t Shard) -> &'t Array {
+        // SAFETY: the pointer comes from a `Box`. The array is freed only by `retire`, after every worker has said
+        // that it holds no reference from before, or by `drop`, which has the table to itself.
+        unsafe { &*shard.array.0.load(Ordering::Acquire) }
+    }
+
+    #[cold]
+    fn wait_for_growth(&self, shard: &Shard, old: &Array) {
+        loop {
+            drop(shard.growing.lock().unwrap());
+            if !ptr::eq(shard.array.0.load(Ordering::Acquire), old) {
+                return;
+            }
+            crate::sync::yield_now();
+        }
+    }
+
+    #[cold]
+    fn grow(&self, shard: &Shard, old: *const Array) {
+        let growing = shard.growing.lock().unwrap();
+        let current = self.array(shard);
+        if !ptr::eq(current, old) {
+            return;
+        }
+        let capacity = current.slots.len();
+        let new = Array::new(if self.workers.is_empty() {
+            capacity * 2
+        } else {
+            capacity * 3 / 2
+        });
+        for slot in &current.slots {
+            let key =
+                match slot
+                    .key
+                    .compare_exchange(EMPTY, FROZEN, Ordering::AcqRel, Ordering::Acquire)
+                {
+                    Ok(_) => continue,
+                    Err(key) => key,
+                };
+            let value = slot.value.fetch_or(FROZEN_BIT, Ordering::AcqRel);
+            new.put_alone(key, value, self.shard_bits);
+        }
+        let old = shard
+            .array
+            .0
+            .swap(Box::into_raw(Box::new(new)), Ordering::AcqRel);
+        drop(growing);
+        // SAFETY: the pointer comes from a `Box` and has just left the shard; only the swap above can take it out.
+        self.retire(unsafe { Box::from_raw(old) });
+    }
+
+    fn retire(&self, array: Box<Array>) {
+        // Pairs with the fence in `quiesce`: a worker whose clock reads old here may still see the old array; one that
+        // has moved its clock later sees the new one.
+        fence(Ordering::SeqCst);
+        let seen = self
+            .workers
+            .iter()
+            .map(|w| w.0.load(Ordering::Acquire))
+            .collect();
+        let mut retired = self.retired.lock().unwrap();
+        retired.push(Retired { array, seen });
+        if self.workers.len() > 1 {
+            // A worker that has moved on since the array left its shard looks at a newer one.
+            retired.retain(|old| {
+                let moved_on = |(then, worker): (&u64, &Padded<AtomicU64>)| {
+                    *then == AWAY || worker.0.load(Ordering::Acquire) != *then
+                };
+                !old.seen.iter().zip(&self.workers).all(moved_on)
+            });
+        } else if self.workers.len() == 1 {
+            // The one worker is here, in `upsert` or `grow`, and takes the new array next.
+            retired.clear();
+        }
+    }
+}
+
+impl Drop for FlatTable {
+    fn drop(&mut self) {
+        for shard in &mut self.shards {
+            let array = shard.array.0.load(Ordering::Acquire);
+            // SAFETY: the pointer comes from a `Box`, and nobody else can have the table any more.
+            drop(unsafe { Box::from_raw(array) });
+        }
+    }
+}
+
+impl Array {
+    fn new(capacity: usize) -> Self {
+        let capacity = capacity.max(2);
+        Self {
+            slots: empty_slots(capacity),
+            full_at: (capacity * 17 / 20).max(1),
+        }
+    }
+
+    #[inline]
+    fn home(&self, key: u64, shard_bits: u32) -> usize {
+        let place = (key << shard_bits) >> 32;
+        ((place * self.slots.len() as u64) >> 32) as usize
+    }
+
+    #[inline]
+    fn after(&self, at: usize) -> usize {
+        if at + 1 == self.slots.len() {
+            0
+        } else {
+            at + 1
+        }
+    }
+
+    /// Inserts while no other thread can see this array.
+    fn put_alone(&self, key: u64, value: u64, shard_bits: u32) {
+        let mut at = self.home(key, shard_bits);
+        while self.slots[at].key.load(Ordering::Relaxed) != EMPTY {
+            at = self.after(at);
+        }
+        self.slots[at].key.store(key, Ordering::Relaxed);
+        self.slots[at]
+            .value
+            .store(value & !FROZEN_BIT, Ordering::Relaxed);
+    }
+}
+
+#[cfg(not(loom))]
+fn empty_slots(capacity: usize) -> Box<[Slot]> {
+    let slots = Box::<[Slot]>::new_zeroed_slice(capacity);
+    // SAFETY: a slot is two `AtomicU64`s, for which all bits zero is a value: `EMPTY` and `UNSET`.
+    unsafe { slots.assume_init() }
+}
+
+#[cfg(loom)]
+fn empty_slots(capacity: usize) -> Box<[Slot]> {
+    (0..capacity)
+        .map(|_| Slot {
+            key: AtomicU64::new(EMPTY),
+            value: AtomicU64::new(UNSET),
+        })
+        .collect()
+}
+
+/// Counts an insertion into `array`, and says whether it is now full.
+#[inline]
+fn count_insertion(shard: &Shard, array: &Array, key: u64) -> bool {
+    let sampled = array.slots.len() >= SAMPLED_FROM;
+    if sampled && key % SAMPLE != 0 {
+        return false;
+    }
+    let weight = if sampled { SAMPLE as usize } else { 1 };
+    shard.inserted.0.fetch_add(weight, Ordering::Relaxed) + weight >= array.full_at
+}
+
+/// The two keys that mark slots are given to their neighbours.
+#[inline]
+fn usable(key: u64) -> u64 {
+    key.clamp(EMPTY + 1, FROZEN - 1)
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use std::collections::HashMap;
+    use std::thread;
+
+    use super::*;
+    use crate::trace::scatter;
+
+    #[test]
+    fn every_key_stays_findable_through_many_growths() {
+        let table = FlatTable::for_workers(1);
+        for n in 1..200_000_u64 {
+            assert_eq!(table.upsert(scatter(n), n, |old, _| old), Upsert::New);
+        }
+        for n in 1..200_000_u64 {
+            assert_eq!(table.get(scatter(n)), Some(n));
+            assert_eq!(
+                table.upsert(scatter(n), 1, |old, _| old),
+                Upsert::Old(Some(n))
+            );
+        }
+        assert_eq!(table.get(scatter(200_001)), None);
+    }
+
+    #[test]
+    fn keys_that_look_like_marks_are_kept() {
+        let table = FlatTable::memo();
+        assert_eq!(table.upsert(0, 7, |old, _| old), Upsert::New);
+        assert_eq!(table.upsert(u64::MAX, 8, |old, _| old), Upsert::New);
+        assert_eq!((table.get(0), table.get(u64::MAX)), (Some(7), Some(8)));
+    }
+
+    #[test]
+    fn a_prefix_finds_its_keys() {
+        let table = FlatTable::for_workers(1);
+        for n in 1..50_000_u64 {
+            table.upsert(scatter(n), n, |old, _| old);
+        }
+        for n in 1..50_000_u64 {
+            let found = table.with_prefix(scatter(n) >> 20 << 20, 44);
+            assert!(found.contains(&(scatter(n), n)));
+        }
+    }
+
+    #[test]
+    fn threads_agree_on_who_was_first_and_on_the_least_value() {
+        let workers = 4;
+        let table = FlatTable::for_workers(workers);
+        let keys = 60_000_u64;
+        let firsts: Vec<HashMap<u64, ()>> = thread::scope(|scope| {
+            let handles: Vec<_> = (0..workers)
+                .map(|worker| {
+                    let table = &table;
+                    scope.spawn(move || {
+                        let mut first = HashMap::new();
+                        for n in 1..=keys {
+                            let key = scatter(n);
+                            let value = 1 + (n + worker as u64) % 7;
+                            if table.upsert(key, value, u64::min) == Upsert::New {
+                                first.insert(n, ());
+                            }
+                            if n % 64 == 0 {
+                                table.quiesce(worker);
+                            }
+                        }
+                        table.leave(worker);
+                        first
+                    })
+                })
+                .collect();
+            handles.into_iter().map(|h| h.join().unwrap()).collect()
+        });
+        assert_eq!(firsts.iter().map(HashMap::len).sum::<usize>() as u64, keys);
+        for n in 1..=keys {
+            let least = (0..workers as u64).map(|w| 1 + (n + w) % 7).min();
+            assert_eq!(table.get(scatter(n)), least);
+        }
+    }
+}
+
+#[cfg(all(test, loom))]
+mod loom_tests {
+    use loom::sync::Arc;
+    use loom::thread;
+
+    use super::*;
+
+    /// Three keys meet in one shard of two slots, so that it must grow while both threads insert.
+    #[test]
+    fn a_growth_loses_no_insertion_and_no_merge() {
+        loom::model(|| {
+            let table = Arc::new(FlatTable::new(1, 2, 2));
+            let other = Arc::clone(&table);
+            let thread = thread::spawn(move || {
+                let first = other.upsert(1 << 40, 5, u64::min) == Upsert::New;
+                other.upsert(2 << 40, 9, u64::min);
+                other.leave(1);
+                first
+            });
+            let first = table.upsert(1 << 40, 3, u64::min) == Upsert::New;
+            table.quiesce(0);
+            table.upsert(3 << 40, 4, u64::min);
+            table.leave(0);
+            let theirs = thread.join().unwrap();
+            assert!(first ^ theirs, "exactly one thread inserted the key");
+            assert_eq!(table.get(1 << 40), Some(3));
+            assert_eq!(table.get(2 << 40), Some(9));
+            assert_eq!(table.get(3 << 40), Some(4));
+        });
+    }
+}

@@ -1,0 +1,11 @@
+//! What an execution is made of: fingerprints of its states, steps as a person reads them, and traces that replay.
+
+mod change;
+mod file;
+mod fingerprint;
+mod step;
+
+pub use file::{Trace, TraceError, TraceStep};
+pub use fingerprint::{Fingerprint, Key, StableHasher};
+pub(crate) use fingerprint::{bind, finish, scatter};
+pub use step::{Effect, Exchange, Step};

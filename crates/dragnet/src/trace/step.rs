@@ -1,0 +1,72 @@
+//! One step of an execution, as a machine and as a person see it.
+
+use std::fmt::Debug;
+
+use serde::{Deserialize, Serialize};
+
+use super::{Fingerprint, change};
+use crate::system::ComponentId;
+
+/// What an event exchanges with other components: its interface effect.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Effect {
+    /// The message that it takes in.
+    pub received: Option<Exchange>,
+    /// The messages that it sends, in order.
+    pub sent: Vec<Exchange>,
+}
+
+/// A message between two components, known by the stable hash of its content.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Exchange {
+    /// Who sent it.
+    pub from: ComponentId,
+    /// Who gets it.
+    pub to: ComponentId,
+    /// The hash of what it says.
+    pub content: Fingerprint,
+}
+
+/// A step of a counterexample, told for a person: who does what, what changes, what is sent.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Step {
+    /// The component that acts. Empty in a system with only one.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub component: String,
+    /// What it does or receives.
+    pub action: String,
+    /// What changed in its state, a line a part.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub changed: Vec<String>,
+    /// What it sent, a line a message.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub sent: Vec<String>,
+    /// Anything else that the step did: timers, answers, observations.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
+}
+
+impl Step {
+    /// A step of a system that has only a state: what it did, and what that changed.
+    pub fn of_change<S: Debug>(action: String, before: &S, after: Option<&S>) -> Self {
+        Self {
+            action,
+            changed: after.map_or_else(Vec::new, |after| change::between(before, after)),
+            ..Self::default()
+        }
+    }
+
+    /// What changed between two values, by their `Debug` form: one line for each part that differs.
+    ///
+    /// ```
+    /// #[derive(Debug)]
+    /// struct Acceptor { promised: u32, accepted: Option<&'static str> }
+    ///
+    /// let before = Acceptor { promised: 1, accepted: None };
+    /// let after = Acceptor { promised: 1, accepted: Some("a") };
+    /// assert_eq!(dragnet::Step::changes(&before, &after), ["accepted: None → Some(\"a\")"]);
+    /// ```
+    pub fn changes<S: Debug>(before: &S, after: &S) -> Vec<String> {
+        change::between(before, after)
+    }
+}

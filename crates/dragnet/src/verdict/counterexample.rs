@@ -1,0 +1,82 @@
+//! An execution that violates a property.
+
+use crate::system::Failure;
+use crate::trace::{Step, Trace};
+
+/// What is wrong, and how to get there.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Violation {
+    /// The property that does not hold.
+    pub property: String,
+    /// In which way it does not.
+    pub kind: ViolationKind,
+    /// An execution that shows it; there is none for a property that nothing reaches.
+    pub counterexample: Option<Counterexample>,
+}
+
+/// In which way a property does not hold.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ViolationKind {
+    /// A reachable state does not satisfy an invariant.
+    Invariant,
+    /// An assertion failed or the code panicked.
+    Failure(Failure),
+    /// These components wait, and nothing will happen any more.
+    Deadlock(Vec<String>),
+    /// The property itself panicked on a reachable state.
+    PropertyPanicked(Failure),
+    /// No reachable state satisfies a property that some must.
+    Unreached,
+}
+
+impl Violation {
+    /// What is wrong, in a line.
+    pub fn describe(&self) -> String {
+        let property = &self.property;
+        match &self.kind {
+            ViolationKind::Invariant => format!("`{property}` does not hold in the last state"),
+            ViolationKind::Failure(failure) => failure.to_string(),
+            ViolationKind::Deadlock(waiting) => {
+                let verb = if waiting.len() == 1 { "waits" } else { "wait" };
+                format!(
+                    "deadlock: {} {verb}, and nothing can happen any more",
+                    waiting.join(", ")
+                )
+            }
+            ViolationKind::PropertyPanicked(failure) => {
+                format!("the property `{property}` itself {failure}")
+            }
+            ViolationKind::Unreached => format!("no reachable state satisfies `{property}`"),
+        }
+    }
+}
+
+/// An execution that violates a property.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Counterexample {
+    /// The initial state, a line a component.
+    pub start: Vec<String>,
+    /// The execution in the form that replays.
+    pub trace: Trace,
+    /// Whether there is no shorter one.
+    pub shortest: bool,
+    /// How many steps it had before it was shortened.
+    pub found_length: usize,
+}
+
+impl Counterexample {
+    /// How many steps it has.
+    pub fn len(&self) -> usize {
+        self.trace.steps.len()
+    }
+
+    /// Whether an initial state itself is the violation.
+    pub fn is_empty(&self) -> bool {
+        self.trace.steps.is_empty()
+    }
+
+    /// Its steps.
+    pub fn steps(&self) -> impl Iterator<Item = &Step> {
+        self.trace.steps.iter().map(|step| &step.step)
+    }
+}

@@ -1,0 +1,39 @@
+//! A counterexample that was run again.
+
+use thiserror::Error;
+
+use super::Counterexample;
+
+/// A trace that was run again and still violates its property.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Replay {
+    /// The execution, explained anew.
+    pub counterexample: Counterexample,
+    /// The property that it violates.
+    pub property: String,
+    /// What is wrong at its end, in a line.
+    pub violation: String,
+}
+
+/// A trace that does not fit the system any more.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+pub enum ReplayError {
+    /// The trace was recorded from another system.
+    #[error("this trace is of `{recorded}`, not of `{replayed}`")]
+    OtherSystem {
+        /// The system of the trace.
+        recorded: String,
+        /// The system at hand.
+        replayed: String,
+    },
+    /// The system does something else than it did.
+    #[error(
+        "the system has changed since this trace was recorded: {at}, {what}; check it again to record a new trace"
+    )]
+    Changed {
+        /// Where the difference shows.
+        at: String,
+        /// What the difference is.
+        what: String,
+    },
+}

@@ -1,0 +1,171 @@
+//! The verdict of a check, and what tests ask of it.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+use std::{env, fs};
+
+use super::{Counterexample, Style, Violation};
+use crate::check::Engine;
+use crate::target::NodeWork;
+
+/// What a check found.
+#[derive(Clone, Debug, PartialEq)]
+#[must_use = "a verdict can be a violation: call `.assert_holds()`, or look at its `outcome`"]
+pub struct Verdict {
+    /// The system that was checked.
+    pub system: String,
+    /// The answer.
+    pub outcome: Outcome,
+    /// What bounds the system, a phrase each: the space that `holds` speaks of.
+    pub within: Vec<String>,
+    /// How the space was walked.
+    pub engine: Engine,
+    /// How many threads walked it.
+    pub threads: usize,
+    /// Whether whole states were kept rather than fingerprints.
+    pub exact: bool,
+    /// What it took.
+    pub statistics: Statistics,
+    pub(crate) inconclusive_is_fine: bool,
+}
+
+/// The three things that a check can say.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Outcome {
+    /// Every property holds in the whole space.
+    Holds,
+    /// A property does not hold.
+    Violated(Box<Violation>),
+    /// Nothing wrong was found, and this is why that is no proof.
+    Inconclusive(String),
+}
+
+/// What a check took, and how far it came.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Statistics {
+    /// Distinct states.
+    pub states: u64,
+    /// Steps taken.
+    pub transitions: u64,
+    /// The length of the longest execution.
+    pub depth: u64,
+    /// States that were known and not yet expanded at the end.
+    pub frontier: u64,
+    /// How long it took.
+    pub elapsed: Duration,
+    /// The most memory that the process took up.
+    pub peak_memory_bytes: u64,
+    /// The chance that two states shared a fingerprint and one of them was missed.
+    pub collision_probability: f64,
+    /// What the nodes did; none for a direct system.
+    pub nodes: Option<NodeWork>,
+}
+
+impl Verdict {
+    /// Whether every property holds in the whole space.
+    pub fn holds(&self) -> bool {
+        self.outcome == Outcome::Holds
+    }
+
+    /// What is wrong, if something is.
+    pub fn violation(&self) -> Option<&Violation> {
+        match &self.outcome {
+            Outcome::Violated(violation) => Some(violation),
+            _ => None,
+        }
+    }
+
+    /// The execution that shows what is wrong, if there is one.
+    pub fn counterexample(&self) -> Option<&Counterexample> {
+        self.violation()
+            .and_then(|violation| violation.counterexample.as_ref())
+    }
+
+    /// How many distinct states were visited.
+    pub fn states(&self) -> u64 {
+        self.statistics.states
+    }
+
+    /// Lets [`assert_holds`](Verdict::assert_holds) accept a search that a limit cut short.
+    pub fn or_inconclusive(mut self) -> Self {
+        self.inconclusive_is_fine = true;
+        self
+    }
+
+    /// Panics unless every property holds in the whole space.
+    ///
+    /// The message is the printed counterexample, the file that it was written to, and the command that runs it again
+    /// with the program's own output.
+    #[track_caller]
+    pub fn assert_holds(&self) {
+        match &self.outcome {
+            Outcome::Holds => {}
+            Outcome::Inconclusive(_) if self.inconclusive_is_fine => {}
+            Outcome::Inconclusive(_) => panic!(
+                "\n{}\nIf that is good enough here, say `.or_inconclusive()` before `.assert_holds()`.\n",
+                self.render(Style::plain())
+            ),
+            Outcome::Violated(violation) => {
+                let again = match &violation.counterexample {
+                    Some(counterexample) => self.keep(counterexample),
+                    None => String::new(),
+                };
+                panic!("\n{}{again}", self.render(Style::plain()));
+            }
+        }
+    }
+
+    /// Writes the counterexample beside the build, and says how to run it again.
+    fn keep(&self, counterexample: &Counterexample) -> String {
+        let path = trace_directory().join(format!("{}.json", file_name(&self.system)));
+        let written = fs::create_dir_all(trace_directory())
+            .map_err(|error| error.to_string())
+            .and_then(|()| {
+                counterexample
+                    .trace
+                    .write(&path)
+                    .map_err(|error| error.to_string())
+            });
+        match written {
+            Ok(()) => format!(
+                "\nThe trace is in {}\nRun it again, with your own output and breakpoints:\n  DRAGNET_REPLAY={} cargo test {}\n",
+                path.display(),
+                path.display(),
+                test_name().unwrap_or_default(),
+            ),
+            Err(error) => format!("\nThe trace could not be kept: {error}\n"),
+        }
+    }
+}
+
+/// The name of the test that runs on this thread.
+pub(crate) fn test_name() -> Option<String> {
+    std::thread::current()
+        .name()
+        .filter(|name| *name != "main")
+        .map(str::to_owned)
+}
+
+/// `target/dragnet`, found from the running test, or the directory for temporary files.
+fn trace_directory() -> PathBuf {
+    let target = env::current_exe().ok().and_then(|exe| {
+        let inside = exe
+            .ancestors()
+            .find(|path| path.join("CACHEDIR.TAG").exists())?;
+        Some(inside.to_owned())
+    });
+    target.unwrap_or_else(env::temp_dir).join("dragnet")
+}
+
+fn file_name(system: &str) -> String {
+    let clean = |c: char| {
+        if c.is_alphanumeric() || c == '-' || c == '_' {
+            c
+        } else {
+            '-'
+        }
+    };
+    let name: String = system.chars().map(clean).collect();
+    debug_assert!(Path::new(&name).components().count() <= 1);
+    name
+}

@@ -1,0 +1,251 @@
+//! Verdicts in print.
+
+use std::fmt::Write;
+use std::time::Duration;
+
+use super::{Counterexample, Outcome, Verdict};
+use crate::trace::Step;
+
+/// Whether colours may be used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Style {
+    colour: bool,
+}
+
+impl Style {
+    /// Text alone.
+    pub fn plain() -> Self {
+        Self { colour: false }
+    }
+
+    /// With the colours of a terminal.
+    pub fn coloured() -> Self {
+        Self { colour: true }
+    }
+
+    fn paint(self, code: &str, text: &str) -> String {
+        if self.colour {
+            format!("\x1b[{code}m{text}\x1b[0m")
+        } else {
+            text.to_owned()
+        }
+    }
+
+    fn bold(self, text: &str) -> String {
+        self.paint("1", text)
+    }
+
+    fn dim(self, text: &str) -> String {
+        self.paint("2", text)
+    }
+}
+
+impl Verdict {
+    /// The verdict as it is printed: the counterexample, if there is one, and the summary.
+    pub fn render(&self, style: Style) -> String {
+        let mut text = String::new();
+        if let Some(counterexample) = self.counterexample() {
+            text.push_str(&counterexample.render(style));
+            text.push('\n');
+        }
+        let verdict = match &self.outcome {
+            Outcome::Holds => format!(
+                "{} {}",
+                style.bold(&self.system),
+                style.paint("1;32", "holds")
+            ),
+            Outcome::Violated(violation) => format!(
+                "{} {}: {}",
+                style.bold(&self.system),
+                style.paint("1;31", "violated"),
+                violation.describe()
+            ),
+            Outcome::Inconclusive(reason) => format!(
+                "{} {}: nothing wrong was found, but {reason}",
+                style.bold(&self.system),
+                style.paint("1;33", "inconclusive")
+            ),
+        };
+        let _ = writeln!(text, "{verdict}");
+        for (label, value) in self.lines() {
+            let _ = writeln!(text, "  {} {value}", style.dim(&format!("{label:<8}")));
+        }
+        text
+    }
+
+    fn lines(&self) -> Vec<(&'static str, String)> {
+        let statistics = &self.statistics;
+        let mut lines = Vec::new();
+        if !self.within.is_empty() {
+            lines.push(("within", self.within.join("; ")));
+        }
+        let order = match self.threads {
+            1 => "1 thread".to_owned(),
+            threads => format!("{threads} threads"),
+        };
+        let idle = match statistics.nodes {
+            Some(work) if work.skips_idle => ", deliveries that change nothing left out",
+            Some(_) => ", every delivery taken",
+            None => "",
+        };
+        lines.push(("engine", format!("{}, {order}{idle}", self.engine)));
+        let rate = statistics.states as f64 / statistics.elapsed.as_secs_f64().max(1e-6);
+        lines.push((
+            "states",
+            format!(
+                "{} distinct, {} transitions, depth {}",
+                grouped(statistics.states),
+                grouped(statistics.transitions),
+                grouped(statistics.depth)
+            ),
+        ));
+        if matches!(self.outcome, Outcome::Inconclusive(_)) && statistics.frontier > 0 {
+            lines.push((
+                "open",
+                format!("{} states not expanded", grouped(statistics.frontier)),
+            ));
+        }
+        if let Some(work) = statistics.nodes {
+            lines.push((
+                "nodes",
+                format!(
+                    "{} local states, {} handler runs",
+                    grouped(work.local_states),
+                    grouped(work.handler_runs)
+                ),
+            ));
+        }
+        lines.push((
+            "took",
+            format!(
+                "{}, {} states/s, {} at most",
+                seconds(statistics.elapsed),
+                grouped(rate as u64),
+                bytes(statistics.peak_memory_bytes)
+            ),
+        ));
+        let missed = if self.exact {
+            "none: whole states were compared".to_owned()
+        } else {
+            format!(
+                "a state was missed with probability {:.1e}",
+                statistics.collision_probability
+            )
+        };
+        lines.push(("chance", missed));
+        lines
+    }
+}
+
+impl Counterexample {
+    /// The steps of the execution, numbered.
+    pub fn render(&self, style: Style) -> String {
+        let mut text = String::new();
+        let kind = if self.shortest {
+            "shortest execution"
+        } else {
+            "execution"
+        };
+        let steps = match self.len() {
+            1 => "1 step".to_owned(),
+            steps => format!("{steps} steps"),
+        };
+        let shortened = if self.found_length > self.len() {
+            format!(" (found with {}, then shortened)", self.found_length)
+        } else {
+            String::new()
+        };
+        let title = format!("Counterexample: the {kind} that was found has {steps}{shortened}");
+        let title = if self.shortest {
+            format!("Counterexample: the shortest execution has {steps}{shortened}")
+        } else {
+            title
+        };
+        let _ = writeln!(text, "{}", style.bold(&title));
+        let _ = writeln!(text, "  {}", style.dim("start"));
+        for line in &self.start {
+            let _ = writeln!(text, "       {}", style.dim(line));
+        }
+        let width = self.len().to_string().len().max(2);
+        for (number, step) in self.steps().enumerate() {
+            step.render(number + 1, width, style, &mut text);
+        }
+        let _ = writeln!(
+            text,
+            "  {} {}",
+            style.paint("1;31", "✗"),
+            self.trace.violation
+        );
+        text
+    }
+}
+
+impl Step {
+    /// Writes the step with its number: who does what, then what changed and what was sent.
+    pub fn render(&self, number: usize, width: usize, style: Style, text: &mut String) {
+        let who = if self.component.is_empty() {
+            String::new()
+        } else {
+            format!("{} ", style.paint("1;36", &self.component))
+        };
+        let _ = writeln!(
+            text,
+            "  {} {who}{}",
+            style.dim(&format!("{number:>width$}.")),
+            self.action
+        );
+        let indent = " ".repeat(width + 6);
+        for line in &self.changed {
+            let _ = writeln!(text, "{indent}{} {line}", style.paint("33", "~"));
+        }
+        for line in &self.sent {
+            let _ = writeln!(text, "{indent}{} {line}", style.paint("34", "→"));
+        }
+        for line in &self.notes {
+            let _ = writeln!(text, "{indent}{} {line}", style.dim("·"));
+        }
+    }
+}
+
+/// A number with its thousands apart.
+pub(crate) fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at) % 3 == 0 {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+fn seconds(elapsed: Duration) -> String {
+    let seconds = elapsed.as_secs_f64();
+    if seconds < 1.0 {
+        format!("{:.0} ms", seconds * 1e3)
+    } else {
+        format!("{seconds:.1} s")
+    }
+}
+
+fn bytes(count: u64) -> String {
+    let mib = count as f64 / f64::from(1 << 20);
+    if mib < 1024.0 {
+        format!("{mib:.0} MiB")
+    } else {
+        format!("{:.1} GiB", mib / 1024.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn thousands_stand_apart() {
+        assert_eq!(grouped(7), "7");
+        assert_eq!(grouped(1_194_428), "1,194,428");
+        assert_eq!(grouped(100_000), "100,000");
+    }
+}
