@@ -1,0 +1,114 @@
+//! What can be explored: the programs under test, each seen as a [`System`].
+
+pub mod nodes;
+
+use crate::system::System;
+use crate::trace::Key;
+use nodes::{Cluster, Faults, Node, Nodes, Row, Snapshot};
+
+/// Something that [`Check::new`](crate::Check::new) takes: a [`Cluster`], or any [`System`] itself.
+pub trait Target: Sized + 'static {
+    /// What is explored.
+    type System: System;
+
+    /// What a property sees of a state.
+    type View<'a>;
+
+    /// Makes the target ready for an exploration whose properties read no more than `watch` says.
+    fn prepare(self, watch: Watch, key: Key) -> Self::System;
+
+    /// What a property sees of `state`.
+    fn view<'a>(
+        system: &'a Self::System,
+        state: &'a <Self::System as System>::State,
+    ) -> Self::View<'a>;
+
+    /// What kind of target this is, in a word.
+    fn kind(&self) -> &'static str;
+
+    /// What bounds the system, a phrase each.
+    fn bounds(&self) -> Vec<String> {
+        Vec::new()
+    }
+
+    /// The fault budgets to change, if faults can happen to this target at all.
+    fn faults_mut(&mut self) -> Option<&mut Faults> {
+        None
+    }
+
+    /// How much of a node system's work was done so far.
+    fn work(_system: &Self::System) -> Option<NodeWork> {
+        None
+    }
+}
+
+/// What the properties of a check read. It decides whether deliveries that change nothing must be taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Watch {
+    /// Only the states of nodes.
+    NodeStates,
+    /// Also what is in flight, or whether anything can still happen.
+    Everything,
+}
+
+/// What the interned engine had to do, and how it treats deliveries that change nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NodeWork {
+    /// Distinct local states of all nodes.
+    pub local_states: u64,
+    /// How often a handler ran.
+    pub handler_runs: u64,
+    /// Whether deliveries that change nothing were left out, and their messages stayed in flight.
+    pub skips_idle: bool,
+}
+
+impl<S: System + 'static> Target for S {
+    type System = S;
+    type View<'a> = &'a S::State;
+
+    fn prepare(self, _watch: Watch, _key: Key) -> S {
+        self
+    }
+
+    fn view<'a>(_system: &'a S, state: &'a S::State) -> &'a S::State {
+        state
+    }
+
+    fn kind(&self) -> &'static str {
+        "direct"
+    }
+}
+
+impl<N: Node> Target for Cluster<N> {
+    type System = Nodes<N>;
+    type View<'a> = Snapshot<'a, N>;
+
+    fn prepare(self, watch: Watch, key: Key) -> Nodes<N> {
+        Nodes::new(self, watch, key)
+    }
+
+    fn view<'a>(system: &'a Nodes<N>, state: &'a Row) -> Snapshot<'a, N> {
+        system.snapshot(state)
+    }
+
+    fn kind(&self) -> &'static str {
+        "nodes"
+    }
+
+    fn bounds(&self) -> Vec<String> {
+        Cluster::bounds(self)
+    }
+
+    fn faults_mut(&mut self) -> Option<&mut Faults> {
+        Some(&mut self.faults)
+    }
+
+    fn work(system: &Nodes<N>) -> Option<NodeWork> {
+        let (local_states, handler_runs) = system.work();
+        Some(NodeWork {
+            local_states,
+            handler_runs,
+            skips_idle: system.skips_idle(),
+        })
+    }
+}

@@ -1,0 +1,217 @@
+//! A cluster: the nodes, the network between them, what is asked of them and what may go wrong.
+
+use std::any::type_name;
+
+use super::{Either, Faults, Network, Node, NodeId, Timer};
+
+/// Nodes, the network between them, and what happens to them from outside.
+///
+/// ```
+/// # use dragnet::{Context, Node, NodeId};
+/// # struct Server;
+/// # struct Client { server: NodeId }
+/// # impl Node for Server {
+/// #     type State = ();
+/// #     type Msg = u8;
+/// #     fn on_start(&self, _: &mut Context<u8>) {}
+/// #     fn on_message(&self, _: &mut (), from: NodeId, msg: u8, cx: &mut Context<u8>) { cx.send(from, msg) }
+/// # }
+/// # impl Node for Client {
+/// #     type State = Option<u8>;
+/// #     type Msg = u8;
+/// #     fn on_start(&self, _: &mut Context<u8>) -> Option<u8> { None }
+/// #     fn on_message(&self, got: &mut Option<u8>, _: NodeId, msg: u8, cx: &mut Context<u8>) {
+/// #         *got = Some(msg);
+/// #         cx.answer(msg);
+/// #     }
+/// #     fn on_call(&self, _: &mut Option<u8>, call: u8, cx: &mut Context<u8>) { cx.send(self.server, call) }
+/// # }
+/// use dragnet::{Check, Cluster, Network, duplicates};
+///
+/// // One echo server and two clients: roles mix freely as long as they speak the same messages.
+/// let cluster = Cluster::new(1, |_| Server)
+///     .and(2, |_| Client { server: NodeId(0) })
+///     .network(Network::ordered())
+///     .calls(1, [7])
+///     .calls(2, [9]);
+///
+/// Check::new(cluster)
+///     .always("an echo is what was said", |s| s.role::<Client, _>().all(|(_, got)| matches!(got, None | Some(7 | 9))))
+///     .faults(duplicates(1))
+///     .run()
+///     .assert_holds();
+/// ```
+pub struct Cluster<N: Node> {
+    pub(super) nodes: Vec<N>,
+    pub(super) names: Vec<String>,
+    pub(super) network: Network<N::Msg>,
+    pub(crate) faults: Faults,
+    pub(super) workloads: Vec<Workload<N::Msg>>,
+    pub(super) timer_budgets: Vec<(Timer, u32)>,
+}
+
+/// What the application asks of one node.
+#[derive(Clone)]
+pub(super) struct Workload<M> {
+    pub(super) calls: Vec<M>,
+    pub(super) in_turn: bool,
+}
+
+impl<M> Workload<M> {
+    fn nothing() -> Self {
+        Self {
+            calls: Vec::new(),
+            in_turn: false,
+        }
+    }
+}
+
+impl<N: Node> Cluster<N> {
+    /// `count` nodes of one kind on an unordered network, where nothing goes wrong and nobody asks for anything.
+    pub fn new(count: usize, node: impl FnMut(NodeId) -> N) -> Self {
+        let ids = (0..count).map(NodeId);
+        Self {
+            names: ids.clone().map(|id| role_name::<N>(id)).collect(),
+            nodes: ids.map(node).collect(),
+            network: Network::unordered(),
+            faults: Faults::none(),
+            workloads: (0..count).map(|_| Workload::nothing()).collect(),
+            timer_budgets: Vec::new(),
+        }
+    }
+
+    /// Adds `count` nodes of another kind that speaks the same messages; their ids follow those that are there.
+    pub fn and<C>(self, count: usize, mut node: impl FnMut(NodeId) -> C) -> Cluster<Either<N, C>>
+    where
+        C: Node<Msg = N::Msg>,
+    {
+        let first = self.nodes.len();
+        let added = (first..first + count).map(NodeId);
+        Cluster {
+            names: self
+                .names
+                .into_iter()
+                .chain(added.clone().map(role_name::<C>))
+                .collect(),
+            nodes: self
+                .nodes
+                .into_iter()
+                .map(Either::Left)
+                .chain(added.map(|id| Either::Right(node(id))))
+                .collect(),
+            network: self.network,
+            faults: self.faults,
+            workloads: self
+                .workloads
+                .into_iter()
+                .chain((0..count).map(|_| Workload::nothing()))
+                .collect(),
+            timer_budgets: self.timer_budgets,
+        }
+    }
+
+    /// How messages travel. Unordered unless said otherwise.
+    pub fn network(mut self, network: Network<N::Msg>) -> Self {
+        self.network = network;
+        self
+    }
+
+    /// The application calls `node` with each of `calls`, in this order, at any moment, whether or not the one before
+    /// has been answered.
+    ///
+    /// # Panics
+    /// When the cluster has no such node.
+    #[track_caller]
+    pub fn calls(self, node: impl Into<NodeId>, calls: impl IntoIterator<Item = N::Msg>) -> Self {
+        self.workload(node.into(), calls, false)
+    }
+
+    /// As [`calls`](Cluster::calls), but each call is made only after the one before has been answered with
+    /// [`Context::answer`](super::Context::answer), or its node has crashed.
+    ///
+    /// # Panics
+    /// When the cluster has no such node.
+    #[track_caller]
+    pub fn calls_in_turn(
+        self,
+        node: impl Into<NodeId>,
+        calls: impl IntoIterator<Item = N::Msg>,
+    ) -> Self {
+        self.workload(node.into(), calls, true)
+    }
+
+    #[track_caller]
+    fn workload(
+        mut self,
+        node: NodeId,
+        calls: impl IntoIterator<Item = N::Msg>,
+        in_turn: bool,
+    ) -> Self {
+        let nodes = self.nodes.len();
+        assert!(
+            node.0 < nodes,
+            "calls for {node}, but the cluster has only {nodes} nodes"
+        );
+        self.workloads[node.0] = Workload {
+            calls: calls.into_iter().collect(),
+            in_turn,
+        };
+        self
+    }
+
+    /// On each node, `timer` runs out at most `times` in one execution. This bounds the system: `holds` is then said of
+    /// executions within the budget.
+    pub fn timer_budget(mut self, timer: Timer, times: u32) -> Self {
+        self.timer_budgets.retain(|(known, _)| *known != timer);
+        self.timer_budgets.push((timer, times));
+        self
+    }
+
+    /// What may go wrong. Nothing unless said otherwise; a second call adds to the first.
+    pub fn faults(mut self, faults: Faults) -> Self {
+        self.faults = self.faults.and(faults);
+        self
+    }
+
+    /// How many nodes there are.
+    pub fn len(&self) -> usize {
+        self.nodes.len()
+    }
+
+    /// Whether there are no nodes at all.
+    pub fn is_empty(&self) -> bool {
+        self.nodes.is_empty()
+    }
+
+    /// What bounds the system, a phrase each: the `within` of a verdict.
+    pub(crate) fn bounds(&self) -> Vec<String> {
+        let mut bounds = vec![
+            format!("{} nodes", self.nodes.len()),
+            self.network.to_string(),
+        ];
+        let calls: usize = self.workloads.iter().map(|work| work.calls.len()).sum();
+        if calls > 0 {
+            bounds.push(if calls == 1 {
+                "1 call".to_owned()
+            } else {
+                format!("{calls} calls")
+            });
+        }
+        for (timer, times) in &self.timer_budgets {
+            bounds.push(format!("timer {timer} at most {times} times a node"));
+        }
+        bounds.push(if self.faults.is_none() {
+            "no faults".to_owned()
+        } else {
+            format!("faults {}", self.faults)
+        });
+        bounds
+    }
+}
+
+/// The last part of a type's path, without its parameters: `dragnet_zoo::paxos::Replica` is a `Replica`.
+fn role_name<N>(id: NodeId) -> String {
+    let path = type_name::<N>();
+    let path = path.split('<').next().unwrap_or(path);
+    format!("{} {}", path.rsplit("::").next().unwrap_or(path), id.0)
+}

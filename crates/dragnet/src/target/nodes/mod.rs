@@ -1,0 +1,25 @@
+//! Event-handler nodes, the network between them, and what can go wrong.
+
+mod cluster;
+mod context;
+mod either;
+mod engine;
+mod faults;
+mod inbox;
+mod local;
+mod network;
+mod node;
+#[cfg(test)]
+mod reference;
+mod row;
+mod snapshot;
+
+pub use cluster::Cluster;
+pub use context::Context;
+pub use either::{Either, Role};
+pub use engine::{NodeEvent, Nodes};
+pub use faults::{Faults, FaultsError, crashes, drops, duplicates, partitions, restarts};
+pub use network::Network;
+pub use node::{Node, NodeId, Timer, others};
+pub use row::Row;
+pub use snapshot::{InFlight, Snapshot};

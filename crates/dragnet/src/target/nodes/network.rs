@@ -1,0 +1,128 @@
+//! How messages travel.
+
+use std::fmt::{self, Display};
+use std::sync::Arc;
+
+/// How messages travel between nodes: in any order, as over UDP, or in order on each link, as over TCP.
+///
+/// ```
+/// use dragnet::Network;
+///
+/// #[derive(Clone, Debug, PartialEq, Eq, Hash)]
+/// enum Msg { Heartbeat, Write(u8) }
+///
+/// let udp = Network::<Msg>::unordered();
+/// let tcp = Network::<Msg>::ordered().capacity(4);
+/// let lean = Network::unordered().capacity_of("heartbeats", 1, |msg| matches!(msg, Msg::Heartbeat));
+/// assert_eq!(lean.to_string(), "unordered network, at most 1 heartbeats a link");
+/// ```
+pub struct Network<M> {
+    pub(super) order: Order,
+    pub(super) capacity: Option<usize>,
+    pub(super) classes: Vec<Class<M>>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Order {
+    Any,
+    PerLink,
+}
+
+/// Messages that share a capacity of their own on each link.
+pub(super) struct Class<M> {
+    name: String,
+    pub(super) capacity: usize,
+    pub(super) holds: Arc<dyn Fn(&M) -> bool + Send + Sync>,
+}
+
+impl<M> Clone for Class<M> {
+    fn clone(&self) -> Self {
+        Self {
+            name: self.name.clone(),
+            capacity: self.capacity,
+            holds: Arc::clone(&self.holds),
+        }
+    }
+}
+
+impl<M> Network<M> {
+    /// Messages overtake each other freely.
+    pub fn unordered() -> Self {
+        Self::with_order(Order::Any)
+    }
+
+    /// Messages from one node to another arrive in the order in which they were sent.
+    ///
+    /// Only the oldest message of a link can be delivered, lost or duplicated; a crash loses what is on its way to the
+    /// node.
+    pub fn ordered() -> Self {
+        Self::with_order(Order::PerLink)
+    }
+
+    fn with_order(order: Order) -> Self {
+        Self {
+            order,
+            capacity: None,
+            classes: Vec::new(),
+        }
+    }
+
+    /// At most `messages` are in flight from one node to another; what is sent on a full link is lost.
+    pub fn capacity(mut self, messages: usize) -> Self {
+        self.capacity = Some(messages);
+        self
+    }
+
+    /// At most `messages` of those that `which` picks are in flight from one node to another; one more is lost.
+    ///
+    /// This is how a periodic message keeps its space finite.
+    pub fn capacity_of(
+        mut self,
+        name: impl Into<String>,
+        messages: usize,
+        which: impl Fn(&M) -> bool + Send + Sync + 'static,
+    ) -> Self {
+        self.classes.push(Class {
+            name: name.into(),
+            capacity: messages,
+            holds: Arc::new(which),
+        });
+        self
+    }
+
+    pub(super) fn is_limited(&self) -> bool {
+        self.capacity.is_some() || !self.classes.is_empty()
+    }
+}
+
+impl<M> Clone for Network<M> {
+    fn clone(&self) -> Self {
+        Self {
+            order: self.order,
+            capacity: self.capacity,
+            classes: self.classes.clone(),
+        }
+    }
+}
+
+impl<M> Display for Network<M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self.order {
+            Order::Any => "unordered network",
+            Order::PerLink => "ordered network",
+        })?;
+        if let Some(capacity) = self.capacity {
+            write!(f, ", at most {capacity} messages a link")?;
+        }
+        for class in &self.classes {
+            write!(f, ", at most {} {} a link", class.capacity, class.name)?;
+        }
+        Ok(())
+    }
+}
+
+impl<M> fmt::Debug for Network<M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        Display::fmt(self, f)
+    }
+}

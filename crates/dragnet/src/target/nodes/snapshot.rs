@@ -1,0 +1,132 @@
+//! A state of a cluster as properties see it.
+
+use super::local::{Input, Life};
+use super::row::{Row, inbox_slot, local_slot};
+use super::{Node, NodeId, Nodes, Role};
+
+/// The node states of one global state: what a property of a cluster reads.
+///
+/// A node that has crashed has no state until it restarts; what is on its disk is in
+/// [`durable`](Snapshot::durable).
+pub struct Snapshot<'a, N: Node> {
+    system: &'a Nodes<N>,
+    row: &'a Row,
+}
+
+impl<N: Node> Clone for Snapshot<'_, N> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<N: Node> Copy for Snapshot<'_, N> {}
+
+impl<'a, N: Node> Snapshot<'a, N> {
+    pub(super) fn new(system: &'a Nodes<N>, row: &'a Row) -> Self {
+        Self { system, row }
+    }
+
+    fn life(&self, node: usize) -> &'a Life<N::State> {
+        &self.system.local(node, self.row.ids[local_slot(node)]).life
+    }
+
+    /// The states of all nodes that are up, in the order of their ids.
+    pub fn nodes(self) -> impl Iterator<Item = &'a N::State> {
+        self.each().map(|(_, state)| state)
+    }
+
+    /// The states of all nodes that are up, each with its id.
+    pub fn each(self) -> impl Iterator<Item = (NodeId, &'a N::State)> {
+        (0..self.system.len()).filter_map(move |node| match self.life(node) {
+            Life::Up(state) => Some((NodeId(node), state)),
+            Life::Down(_) => None,
+        })
+    }
+
+    /// The state of one node, if it is up.
+    pub fn node(self, id: impl Into<NodeId>) -> Option<&'a N::State> {
+        match self.life(id.into().0) {
+            Life::Up(state) => Some(state),
+            Life::Down(_) => None,
+        }
+    }
+
+    /// What a crashed node has on its disk; `None` for a node that is up or kept nothing.
+    pub fn durable(self, id: impl Into<NodeId>) -> Option<&'a N::State> {
+        match self.life(id.into().0) {
+            Life::Up(_) => None,
+            Life::Down(durable) => durable.as_ref(),
+        }
+    }
+
+    /// Every two different nodes that are up, the one with the smaller id first.
+    pub fn pairs(self) -> impl Iterator<Item = (&'a N::State, &'a N::State)> {
+        self.each().flat_map(move |(id, one)| {
+            self.each()
+                .filter(move |&(other, _)| other > id)
+                .map(move |(_, two)| (one, two))
+        })
+    }
+
+    /// The states of all nodes of kind `R` that are up, each with its id, in a cluster of several kinds.
+    ///
+    /// Write `s.role::<Server, _>()`; the second parameter is found by the compiler, and a kind that the cluster does
+    /// not have is refused by it.
+    pub fn role<R, At>(self) -> impl Iterator<Item = (NodeId, &'a R::State)>
+    where
+        R: Node,
+        N: Role<R, At>,
+    {
+        self.each()
+            .filter_map(|(id, state)| N::of(state).map(|state| (id, state)))
+    }
+}
+
+/// The messages in flight in one global state.
+pub struct InFlight<'a, N: Node> {
+    system: &'a Nodes<N>,
+    row: &'a Row,
+}
+
+impl<N: Node> Clone for InFlight<'_, N> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<N: Node> Copy for InFlight<'_, N> {}
+
+impl<'a, N: Node> InFlight<'a, N> {
+    pub(super) fn new(system: &'a Nodes<N>, row: &'a Row) -> Self {
+        Self { system, row }
+    }
+
+    /// Every message in flight with its sender and its receiver, each copy by itself.
+    pub fn iter(self) -> impl Iterator<Item = (NodeId, NodeId, &'a N::Msg)> {
+        (0..self.system.len()).flat_map(move |node| {
+            self.system
+                .in_flight_to(self.row.ids[inbox_slot(node)])
+                .iter()
+                .map(move |&input| match self.system.input(input) {
+                    Input::Deliver(envelope) => (envelope.from, envelope.to, &envelope.msg),
+                    _ => unreachable!("only messages are in flight"),
+                })
+        })
+    }
+
+    /// How many messages are in flight.
+    pub fn len(self) -> usize {
+        (0..self.system.len())
+            .map(|node| {
+                self.system
+                    .in_flight_to(self.row.ids[inbox_slot(node)])
+                    .len()
+            })
+            .sum()
+    }
+
+    /// Whether nothing is in flight.
+    pub fn is_empty(self) -> bool {
+        self.len() == 0
+    }
+}
