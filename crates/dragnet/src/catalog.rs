@@ -47,8 +47,10 @@ pub struct Entry {
     parameters: Vec<Parameter>,
     bugs: Vec<Bug>,
     faults: Faults,
-    build: Box<dyn Fn(&Setup<'_>) -> Box<dyn AnyCheck>>,
+    build: Build,
 }
+
+type Build = Box<dyn Fn(&Setup<'_>) -> Box<dyn AnyCheck>>;
 
 /// A number that a system can be set up with.
 #[derive(Clone, Debug)]

@@ -21,8 +21,10 @@ use crate::check::Options;
 #[derive(Default)]
 pub struct Control {
     stop: Arc<AtomicBool>,
-    progress: Option<Box<dyn Fn(&Progress) + Send + Sync>>,
+    progress: Option<Watch>,
 }
+
+type Watch = Box<dyn Fn(&Progress) + Send + Sync>;
 
 /// How far a search has come.
 #[derive(Clone, Debug, Default, PartialEq)]

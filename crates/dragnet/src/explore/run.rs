@@ -246,14 +246,13 @@ fn violation<T: Target>(
 
 /// Writes an execution into a trace, under the key that all traces share.
 fn record<S: System>(system: &S, execution: &Execution<S>, trace: &mut Trace) {
-    let fingerprint = |state: &S::State| system.fingerprint(state, Key::default());
-    trace.fingerprint = fingerprint(&execution.start);
+    trace.fingerprint = system.fingerprint(&execution.start, Key::default());
     let mut before = &execution.start;
     for step in &execution.steps {
         let after = step.after.as_ref().ok();
         trace.steps.push(TraceStep {
             event: step.position,
-            fingerprint: after.map(fingerprint),
+            fingerprint: after.map(|state| system.fingerprint(state, Key::default())),
             step: system.explain(before, &step.event, after),
         });
         before = after.unwrap_or(before);

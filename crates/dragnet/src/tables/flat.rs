@@ -418,7 +418,7 @@ fn empty_slots(capacity: usize) -> Box<[Slot]> {
 #[inline]
 fn count_insertion(shard: &Shard, array: &Array, key: u64) -> bool {
     let sampled = array.slots.len() >= SAMPLED_FROM;
-    if sampled && key % SAMPLE != 0 {
+    if sampled && !key.is_multiple_of(SAMPLE) {
         return false;
     }
     let weight = if sampled { SAMPLE as usize } else { 1 };

@@ -1,5 +1,6 @@
 //! The state of one node as the engine keeps it, and what can happen to it.
 
+use super::context::TimerChange;
 use super::{NodeId, Timer};
 
 /// A node's own state with everything else that decides what it does next.
@@ -56,9 +57,17 @@ impl<S> Local<S> {
         self.is_up() && self.called > self.answered
     }
 
-    pub(super) fn set_timer(&mut self, timer: Timer) {
-        if let Err(at) = self.timers.binary_search(&timer) {
-            self.timers.insert(at, timer);
+    /// Sets and cancels timers as a handler asked for.
+    pub(super) fn change_timers(&mut self, changes: &[(Timer, TimerChange)]) {
+        for &(timer, change) in changes {
+            match change {
+                TimerChange::Set => {
+                    if let Err(at) = self.timers.binary_search(&timer) {
+                        self.timers.insert(at, timer);
+                    }
+                }
+                TimerChange::Cancelled => self.cancel_timer(timer),
+            }
         }
     }
 

@@ -1,0 +1,132 @@
+//! Steps and states of a cluster as a person reads them.
+
+use super::engine::Nodes;
+use super::local::{Input, Life};
+use super::row::{Row, local_slot};
+use super::steps::{Kind, NodeEvent};
+use super::{Node, NodeId};
+use crate::trace::Step;
+
+impl<N: Node> Nodes<N> {
+    /// One step: who acts, what it receives, what changes, what it sends.
+    pub(super) fn tell(&self, before: &Row, event: &NodeEvent, after: Option<&Row>) -> Step {
+        let node = NodeId(usize::from(event.node));
+        let message = |input: u32| match self.input(input) {
+            Input::Deliver(envelope) => (
+                format!("{:?}", envelope.msg),
+                self.name(envelope.from),
+                self.name(envelope.to),
+            ),
+            _ => unreachable!("only messages are lost or duplicated"),
+        };
+        let network = |action: String| Step {
+            component: "network".to_owned(),
+            action,
+            ..Step::default()
+        };
+        let action = match event.kind {
+            Kind::Drop => {
+                let (msg, from, to) = message(event.input);
+                return network(format!("loses {msg} from {from} to {to}"));
+            }
+            Kind::Duplicate => {
+                let (msg, from, to) = message(event.input);
+                return network(format!("duplicates {msg} from {from} to {to}"));
+            }
+            Kind::Partition => {
+                let far = (0..self.nodes.len()).filter(|node| event.input >> node & 1 == 1);
+                let far: Vec<&str> = far.map(|node| self.name(NodeId(node))).collect();
+                return network(format!(
+                    "falls in two: {} cut off from the rest",
+                    far.join(", ")
+                ));
+            }
+            Kind::Heal => return network("heals".to_owned()),
+            Kind::Crash => "crashes".to_owned(),
+            Kind::Restart => "restarts".to_owned(),
+            Kind::Deliver => {
+                let (msg, from, _) = message(event.input);
+                format!("receives {msg} from {from}")
+            }
+            Kind::Own => match self.input(event.input) {
+                Input::RunOut(_, timer) => format!("timer {timer} runs out"),
+                &Input::Call(NodeId(id), call) => {
+                    format!("is called: {:?}", self.workloads[id].calls[call as usize])
+                }
+                _ => unreachable!("a node gives itself only calls and timers"),
+            },
+        };
+        let mut step = Step {
+            component: self.name(node).to_owned(),
+            action,
+            ..Step::default()
+        };
+        let outcome = self.outcome_of(event);
+        for &envelope in &outcome.sent {
+            let (msg, _, to) = message(envelope);
+            step.sent.push(format!("to {to}: {msg}"));
+        }
+        if let Some(rest) = &outcome.rest {
+            for choice in &rest.choices {
+                step.notes.push(format!("chooses {choice}"));
+            }
+            for answer in &rest.answers {
+                step.notes.push(format!("answers {answer:?}"));
+            }
+            for observation in &rest.observations {
+                step.notes.push(format!("observes {observation}"));
+            }
+        }
+        if let Some(after) = after {
+            let slot = local_slot(node.0);
+            let (before, after) = (
+                self.local(node.0, before.ids[slot]),
+                self.local(node.0, after.ids[slot]),
+            );
+            step.changed = match (before.state(), after.state()) {
+                (Some(before), Some(after)) => Step::changes(before, after),
+                (None, Some(after)) => vec![format!("comes back as {after:?}")],
+                (Some(_), None) => match &after.life {
+                    Life::Down(Some(durable)) => vec![format!("keeps {durable:?}")],
+                    _ => vec!["keeps nothing".to_owned()],
+                },
+                (None, None) => Vec::new(),
+            };
+            let set = after.timers.iter().filter(|t| !before.timers.contains(t));
+            step.notes
+                .extend(set.map(|timer| format!("sets timer {timer}")));
+            let ran_out = match self.input(event.input) {
+                Input::RunOut(_, timer) => Some(*timer),
+                _ => None,
+            };
+            let cancelled = before
+                .timers
+                .iter()
+                .filter(|&timer| !after.timers.contains(timer) && Some(*timer) != ran_out);
+            if after.is_up() {
+                step.notes
+                    .extend(cancelled.map(|timer| format!("cancels timer {timer}")));
+            }
+        }
+        step
+    }
+
+    /// A state, a line a node and a line a message in flight.
+    pub(super) fn describe(&self, row: &Row) -> Vec<String> {
+        let mut lines = Vec::new();
+        for node in 0..self.nodes.len() {
+            let local = self.local(node, row.ids[local_slot(node)]);
+            if let Some(state) = local.state() {
+                lines.push(format!("{}: {state:?}", self.names[node]));
+            }
+        }
+        for (from, to, msg) in self.in_flight(row).iter() {
+            lines.push(format!(
+                "in flight from {} to {}: {msg:?}",
+                self.name(from),
+                self.name(to)
+            ));
+        }
+        lines
+    }
+}
