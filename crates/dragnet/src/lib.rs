@@ -82,7 +82,7 @@ pub use target::nodes::{
     Cluster, Context, Either, Faults, FaultsError, InFlight, Network, Node, NodeEvent, NodeId,
     Nodes, Role, Row, Snapshot, Timer, crashes, drops, duplicates, others, partitions, restarts,
 };
-pub use target::{NodeWork, Target, Watch};
+pub use target::{NodeWork, Setting, Target, Watch};
 pub use trace::{
     Effect, Exchange, Fingerprint, Key, StableHasher, Step, Trace, TraceError, TraceStep,
 };

@@ -61,6 +61,7 @@ pub(crate) fn explore<S: System, K: Store<S>>(
         store,
         gauge,
         workers,
+        spare: Mutex::new(Vec::new()),
     }
     .run(bound)
 }
@@ -70,6 +71,9 @@ struct Breadth<'a, S: System, K> {
     store: &'a K,
     gauge: &'a Gauge,
     workers: usize,
+    /// Chunks that have been worked off, for states to come: given back to the heap, they would leave holes that small
+    /// values settle in.
+    spare: Mutex<Vec<Chunk<S::State>>>,
 }
 
 impl<S: System, K: Store<S>> Breadth<'_, S, K> {
@@ -116,6 +120,7 @@ impl<S: System, K: Store<S>> Breadth<'_, S, K> {
                 continue;
             }
             self.gauge.add(1, 0);
+            self.gauge.frontier.fetch_add(1, Ordering::Relaxed);
             self.judge(0, &state, fingerprint, finding);
             chunk.push(Pending { state, fingerprint });
         }
@@ -147,8 +152,6 @@ impl<S: System, K: Store<S>> Breadth<'_, S, K> {
         current: Vec<Chunk<S::State>>,
         finding: &mut Option<Finding>,
     ) -> Vec<Chunk<S::State>> {
-        let total: usize = current.iter().map(Vec::len).sum();
-        self.gauge.frontier.store(total as u64, Ordering::Relaxed);
         let workers = self.workers.min(current.len()).max(1);
         let current = Mutex::new(current);
         let next = Mutex::new(Vec::new());
@@ -192,11 +195,11 @@ impl<S: System, K: Store<S>> Breadth<'_, S, K> {
         let mut batch = Vec::with_capacity(BATCH + 16);
         let mut grown = Vec::new();
         loop {
-            self.store.quiesce(worker);
+            self.space.domain.quiesce(worker);
             if self.gauge.must_end() {
                 break;
             }
-            let Some(chunk) = current.lock().unwrap().pop() else {
+            let Some(mut chunk) = current.lock().unwrap().pop() else {
                 break;
             };
             for pending in &chunk {
@@ -207,6 +210,14 @@ impl<S: System, K: Store<S>> Breadth<'_, S, K> {
                 }
             }
             self.settle(level, &mut batch, &mut grown, next, &mut harvest);
+            self.gauge
+                .frontier
+                .fetch_add(harvest.states, Ordering::Relaxed);
+            self.gauge
+                .frontier
+                .fetch_sub(chunk.len() as u64, Ordering::Relaxed);
+            chunk.clear();
+            self.spare.lock().unwrap().push(chunk);
             // Told now and then, so that progress and limits see a long level grow.
             self.gauge.add(
                 mem::take(&mut harvest.states),
@@ -216,7 +227,7 @@ impl<S: System, K: Store<S>> Breadth<'_, S, K> {
         if !grown.is_empty() {
             next.lock().unwrap().push(grown);
         }
-        self.store.leave(worker);
+        self.space.domain.leave(worker);
         harvest
     }
 
@@ -284,7 +295,8 @@ impl<S: System, K: Store<S>> Breadth<'_, S, K> {
                 &mut harvest.finding,
             );
             if grown.capacity() == 0 {
-                grown.reserve_exact(CHUNK);
+                let spare = self.spare.lock().unwrap().pop();
+                *grown = spare.unwrap_or_else(|| Vec::with_capacity(CHUNK));
             }
             grown.push(Pending {
                 state: born.state,
@@ -333,6 +345,7 @@ impl<S: System, K: Store<S>> Breadth<'_, S, K> {
     }
 
     fn report(&self, found: &Finding) -> Explored {
+        self.gauge.reach(found.length());
         let levels = self.way_to(found.state, found.level);
         match Execution::through(self.space.system, &levels, self.space.key) {
             Some(mut path) => {

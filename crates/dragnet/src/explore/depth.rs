@@ -1,7 +1,9 @@
 //! Depth first, with or without a depth bound, on any number of threads.
 //!
-//! One thread walks along the first event of each state as far as it goes, then back. With a bound, a state met again
-//! at a smaller depth is expanded again, so that every state within the bound is reached.
+//! One thread walks along the first new successor of each state as far as it goes, then back. All successors of a state
+//! are looked up together when it is expanded, so that the memory they lie in is fetched at once; those that are new
+//! wait on the stack. With a bound, a state met again at a smaller depth is expanded again, so that every state within
+//! the bound is reached.
 //!
 //! Several threads share the visited states, and each that runs out of work is given the shallowest open branch of
 //! another. Which of them meets a violation first depends on their timing, so then the search is done once more by one
@@ -54,38 +56,41 @@ pub(crate) fn explore<S: System, K: Store<S>>(
     };
     for (start, state) in initial {
         let fingerprint = space.fingerprint(&state);
-        match search.arrive(&state, fingerprint, 0) {
-            Arrival::Known => continue,
-            Arrival::New => {
-                if let Some(wrong) = space.judge(&state) {
-                    let events = Vec::new();
-                    return Explored::found(Path { start, events }, wrong);
-                }
-            }
-            Arrival::Nearer => {}
+        let arrival = search.arrive(&state, fingerprint, 0);
+        if matches!(arrival, Arrival::Known) {
+            continue;
+        }
+        gauge.add(u64::from(matches!(arrival, Arrival::New)), 0);
+        let path = Path {
+            start,
+            events: Vec::new(),
+        };
+        if let Some(wrong) = space.judge(&state) {
+            return Explored::found(path, wrong);
         }
         roots.push(Branch {
-            path: Path {
-                start,
-                events: Vec::new(),
-            },
-            state,
-            skip: 0,
-            until: None,
+            path,
+            states: vec![Child {
+                state,
+                position: None,
+            }],
         });
     }
-    gauge.add(roots.len() as u64, 0);
     search.market.offer(roots);
     search.run(workers)
 }
 
-/// A part of the space for a worker to walk: a state, and which of its events.
+/// A part of the space for a worker to walk: some states, and the way to their common parent.
 struct Branch<T> {
     path: Path,
+    states: Vec<Child<T>>,
+}
+
+/// A state that waits to be expanded, and by which event its parent led to it; none for an initial state.
+#[derive(Clone)]
+struct Child<T> {
     state: T,
-    /// The first event to take, and the one to stop before.
-    skip: usize,
-    until: Option<usize>,
+    position: Option<usize>,
 }
 
 struct Depth<'a, S: System, K> {
@@ -104,12 +109,11 @@ enum Arrival {
     Known,
 }
 
-/// A state on the stack, and which of its events comes next. The events of all frames share one list.
-struct Frame<T> {
-    state: T,
+/// The children of one state on the stack that are still to be expanded: a part of the walker's list, from the end.
+struct Frame {
     first: usize,
-    next: usize,
-    end: usize,
+    /// How the state that is being expanded, or whose children come after, was reached from their parent.
+    taken: Option<usize>,
 }
 
 /// What a worker brings back.
@@ -122,10 +126,14 @@ struct Harvest {
 struct Walker<'w, S: System, K> {
     search: &'w Depth<'w, S, K>,
     worker: usize,
-    frames: Vec<Frame<S::State>>,
-    events: Vec<S::Event>,
-    /// The way to the first frame.
+    /// The way to the parent of the first frame.
     prefix: Path,
+    /// The depth of the children in the first frame.
+    root_depth: u64,
+    frames: Vec<Frame>,
+    children: Vec<Child<S::State>>,
+    events: Vec<S::Event>,
+    born: Vec<(Child<S::State>, Fingerprint)>,
     states: u64,
     transitions: u64,
     deepest: u64,
@@ -172,12 +180,15 @@ impl<S: System, K: Store<S>> Depth<'_, S, K> {
         let mut walker = Walker {
             search: self,
             worker,
-            frames: Vec::new(),
-            events: Vec::new(),
             prefix: Path {
                 start: 0,
                 events: Vec::new(),
             },
+            root_depth: 0,
+            frames: Vec::new(),
+            children: Vec::new(),
+            events: Vec::new(),
+            born: Vec::new(),
             states: 0,
             transitions: 0,
             deepest: 0,
@@ -185,11 +196,11 @@ impl<S: System, K: Store<S>> Depth<'_, S, K> {
             overflow: false,
         };
         let mut found = None;
-        self.store.leave(worker);
+        self.space.domain.leave(worker);
         while let Some(branch) = self.market.take() {
-            self.store.quiesce(worker);
+            self.space.domain.quiesce(worker);
             found = walker.walk(branch);
-            self.store.leave(worker);
+            self.space.domain.leave(worker);
             if found.is_some() || self.must_end() {
                 self.found.store(true, Ordering::Relaxed);
                 self.market.close();
@@ -221,36 +232,37 @@ impl<S: System, K: Store<S>> Depth<'_, S, K> {
 
 impl<S: System, K: Store<S>> Walker<'_, S, K> {
     fn walk(&mut self, branch: Branch<S::State>) -> Option<(Path, Wrong)> {
-        self.frames.clear();
-        self.events.clear();
         self.prefix = branch.path;
-        if let Some(wrong) = self.enter(branch.state) {
-            return Some((self.path(), wrong));
-        }
-        if let Some(frame) = self.frames.first_mut() {
-            frame.next = frame.first + branch.skip;
-            if let Some(until) = branch.until {
-                frame.end = frame.first + until;
-            }
-        }
+        self.children = branch.states;
+        let is_step = self
+            .children
+            .first()
+            .is_some_and(|child| child.position.is_some());
+        self.root_depth = (self.prefix.events.len() + usize::from(is_step)) as u64;
+        self.frames = vec![Frame {
+            first: 0,
+            taken: None,
+        }];
         let mut steps = 0;
         while let Some(frame) = self.frames.last_mut() {
-            if frame.next == frame.end {
-                let first = frame.first;
+            if self.children.len() == frame.first {
                 self.frames.pop();
-                self.events.truncate(first);
                 continue;
             }
-            let event = frame.next;
-            frame.next += 1;
-            if let Some(found) = self.step(event) {
-                return Some(found);
+            let child = self.children.pop().expect("there is one in the frame");
+            frame.taken = child.position;
+            self.frames.push(Frame {
+                first: self.children.len(),
+                taken: None,
+            });
+            if let Some(wrong) = self.expand(&child.state) {
+                return Some((self.path(), wrong));
             }
             steps += 1;
             if steps == STRIDE {
                 steps = 0;
                 self.tell();
-                self.search.store.quiesce(self.worker);
+                self.search.space.domain.quiesce(self.worker);
                 if self.search.must_end() {
                     return None;
                 }
@@ -262,106 +274,120 @@ impl<S: System, K: Store<S>> Walker<'_, S, K> {
         None
     }
 
-    /// Takes one event of the last frame.
+    /// Looks up the successors of a state, whose children the last frame will hold.
+    ///
+    /// When something is wrong, the path ends there: `taken` of the last frame is the step to it, if it takes one.
     #[inline]
-    fn step(&mut self, event: usize) -> Option<(Path, Wrong)> {
+    fn expand(&mut self, state: &S::State) -> Option<Wrong> {
         let search = self.search;
-        let frame = self.frames.last().expect("the frame whose event it is");
-        let successor = search.space.take(&frame.state, &self.events[event])?;
-        self.transitions += 1;
-        let (state, fingerprint) = match successor {
-            Successor::Failed(failure) => return Some((self.path(), Wrong::Failed(failure))),
-            Successor::State(state, fingerprint) => (state, fingerprint),
-        };
-        let depth = self.depth() + 1;
-        match search.arrive(&state, fingerprint, depth) {
-            Arrival::Known => return None,
-            Arrival::Nearer => {}
-            Arrival::New => {
-                self.states += 1;
-                self.deepest = self.deepest.max(depth);
-                if let Some(wrong) = search.space.judge(&state) {
-                    return Some((self.path(), wrong));
+        let depth = self.root_depth + self.frames.len() as u64 - 2;
+        self.events.clear();
+        if let Some(wrong) = search.space.events(state, &mut self.events) {
+            return Some(wrong);
+        }
+        let at_bound = search.bound == Some(depth);
+        for position in 0..self.events.len() {
+            match search.space.take(state, &self.events[position]) {
+                None => {}
+                Some(Successor::Failed(_)) if at_bound => self.overflow = true,
+                Some(Successor::Failed(failure)) => {
+                    self.transitions += 1;
+                    return Some(self.wrong_at(position, Wrong::Failed(failure)));
+                }
+                Some(Successor::State(state, fingerprint)) if at_bound => {
+                    self.look_beyond(&state, fingerprint);
+                }
+                Some(Successor::State(state, fingerprint)) => {
+                    self.transitions += 1;
+                    search.store.prefetch(fingerprint);
+                    let position = Some(position);
+                    self.born.push((Child { state, position }, fingerprint));
                 }
             }
         }
-        self.enter(state).map(|wrong| (self.path(), wrong))
-    }
-
-    /// The depth of the last frame.
-    fn depth(&self) -> u64 {
-        (self.prefix.events.len() + self.frames.len() - 1) as u64
-    }
-
-    /// Puts a state on the stack, or looks beyond it if it stands at the bound.
-    fn enter(&mut self, state: S::State) -> Option<Wrong> {
-        let first = self.events.len();
-        let wrong = self.search.space.events(&state, &mut self.events);
-        let end = self.events.len();
-        self.frames.push(Frame {
-            state,
-            first,
-            next: first,
-            end,
-        });
-        if wrong.is_some() {
-            return wrong;
+        let first = self.children.len();
+        let mut wrong = None;
+        for (child, fingerprint) in self.born.drain(..) {
+            match search.arrive(&child.state, fingerprint, depth + 1) {
+                Arrival::Known => continue,
+                Arrival::Nearer => {}
+                Arrival::New => {
+                    self.states += 1;
+                    self.deepest = self.deepest.max(depth + 1);
+                    wrong = search
+                        .space
+                        .judge(&child.state)
+                        .map(|wrong| (child.position, wrong));
+                }
+            }
+            if wrong.is_some() {
+                break;
+            }
+            self.children.push(child);
         }
-        if self.search.bound == Some(self.depth()) {
-            self.look_beyond();
+        if let Some((position, wrong)) = wrong {
+            self.born.clear();
+            return Some(self.wrong_at(position.expect("it is a successor"), wrong));
         }
+        // The first comes off the list first.
+        self.children[first..].reverse();
         None
     }
 
-    fn look_beyond(&mut self) {
-        let frame = self.frames.last_mut().expect("it has just been entered");
-        for event in &self.events[frame.first..frame.end] {
-            match self.search.space.take(&frame.state, event) {
-                None => {}
-                Some(Successor::Failed(_)) => self.overflow = true,
-                Some(Successor::State(state, fingerprint)) => {
-                    if self.search.store.contains(&state, fingerprint) {
-                        continue;
-                    }
-                    if self.beyond.len() == BEYOND {
-                        self.overflow = true;
-                    } else {
-                        self.beyond.push(fingerprint);
-                    }
-                }
-            }
-        }
-        frame.end = frame.first;
-        self.events.truncate(frame.first);
+    fn wrong_at(&mut self, position: usize, wrong: Wrong) -> Wrong {
+        self.frames
+            .last_mut()
+            .expect("the frame being filled")
+            .taken = Some(position);
+        wrong
     }
 
-    /// The way to what the last frame's latest event led to.
+    /// Notes a state behind the bound, unless it is known already.
+    fn look_beyond(&mut self, state: &S::State, fingerprint: Fingerprint) {
+        if self.search.store.contains(state, fingerprint) {
+            return;
+        }
+        if self.beyond.len() == BEYOND {
+            self.overflow = true;
+        } else {
+            self.beyond.push(fingerprint);
+        }
+    }
+
+    /// The way to the state that is being looked at.
     fn path(&self) -> Path {
         let mut path = self.prefix.clone();
-        let taken = self.frames.iter().filter(|frame| frame.next > frame.first);
         path.events
-            .extend(taken.map(|frame| frame.next - 1 - frame.first));
+            .extend(self.frames.iter().filter_map(|frame| frame.taken));
         path
     }
 
-    /// Gives the open events of the shallowest frame that has any to whoever waits.
+    /// Gives the waiting states of the shallowest frame that has any to whoever has nothing to do.
     fn share(&mut self) {
-        let Some(at) = self.frames.iter().position(|frame| frame.next < frame.end) else {
+        let ends = self
+            .frames
+            .iter()
+            .skip(1)
+            .map(|frame| frame.first)
+            .chain([self.children.len()]);
+        let Some((at, (first, end))) = self
+            .frames
+            .iter()
+            .map(|frame| frame.first)
+            .zip(ends)
+            .enumerate()
+            .find(|(_, (first, end))| first < end)
+        else {
             return;
         };
         let mut path = self.prefix.clone();
-        let above = &self.frames[..at];
         path.events
-            .extend(above.iter().map(|frame| frame.next - 1 - frame.first));
-        let frame = &mut self.frames[at];
-        let branch = Branch {
-            path,
-            state: frame.state.clone(),
-            skip: frame.next - frame.first,
-            until: Some(frame.end - frame.first),
-        };
-        frame.end = frame.next;
-        self.search.market.offer(vec![branch]);
+            .extend(self.frames[..at].iter().filter_map(|frame| frame.taken));
+        let states: Vec<_> = self.children.drain(first..end).collect();
+        for frame in &mut self.frames[at + 1..] {
+            frame.first -= states.len();
+        }
+        self.search.market.offer(vec![Branch { path, states }]);
     }
 
     fn tell(&mut self) {
@@ -373,7 +399,7 @@ impl<S: System, K: Store<S>> Walker<'_, S, K> {
         gauge.reach(self.deepest);
         gauge
             .frontier
-            .store(self.frames.len() as u64, Ordering::Relaxed);
+            .store(self.children.len() as u64, Ordering::Relaxed);
     }
 }
 

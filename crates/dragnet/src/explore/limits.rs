@@ -170,11 +170,21 @@ pub(crate) fn watched<R>(
                 thread::park_timeout(Duration::from_millis(5));
             }
         });
-        let result = search();
-        done.store(true, Ordering::Release);
-        watcher.thread().unpark();
-        result
+        // However the search ends: a panic in it must not leave the watcher waiting.
+        let _end = OnDrop(|| {
+            done.store(true, Ordering::Release);
+            watcher.thread().unpark();
+        });
+        search()
     })
+}
+
+struct OnDrop<F: Fn()>(F);
+
+impl<F: Fn()> Drop for OnDrop<F> {
+    fn drop(&mut self) {
+        (self.0)();
+    }
 }
 
 fn progress(gauge: &Gauge, began: Instant) -> Progress {

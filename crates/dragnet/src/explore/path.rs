@@ -2,6 +2,7 @@
 
 use std::cmp::Ordering;
 
+use crate::panics;
 use crate::system::{ComponentId, Failure, System};
 use crate::trace::{Fingerprint, Key};
 
@@ -56,7 +57,8 @@ pub(crate) struct Finding {
 }
 
 impl Finding {
-    fn length(&self) -> u64 {
+    /// How many steps lead to what is wrong.
+    pub(crate) fn length(&self) -> u64 {
         self.level + u64::from(self.event.is_some())
     }
 
@@ -90,7 +92,8 @@ pub(crate) struct ExecutionStep<S: System> {
 impl<S: System> Execution<S> {
     /// Takes the steps of `path` in `system`. `None` if the path does not fit.
     pub(crate) fn along(system: &S, path: &Path) -> Option<Self> {
-        let start = system.initial().into_iter().nth(path.start)?;
+        let initial = panics::catch(|| system.initial()).ok()?;
+        let start = initial.into_iter().nth(path.start)?;
         let mut execution = Self {
             start,
             steps: Vec::new(),

@@ -74,7 +74,7 @@ impl<S: System, K: Store<S>> Random<'_, S, K> {
         let work = |worker: usize| {
             let mut events = Vec::new();
             loop {
-                self.store.quiesce(worker);
+                self.space.domain.quiesce(worker);
                 let walk = next.fetch_add(1, Ordering::Relaxed);
                 if walk >= end.load(Ordering::Relaxed) || self.gauge.must_end() {
                     break;
@@ -87,7 +87,7 @@ impl<S: System, K: Store<S>> Random<'_, S, K> {
                     }
                 }
             }
-            self.store.leave(worker);
+            self.space.domain.leave(worker);
         };
         if workers == 1 {
             work(0);

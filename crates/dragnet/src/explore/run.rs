@@ -2,6 +2,7 @@
 
 use std::env;
 use std::path::Path as FilePath;
+use std::sync::Arc;
 use std::time::Instant;
 
 use super::limits::{self, Control, Cut, Gauge};
@@ -13,7 +14,8 @@ use super::{breadth, depth, quiet, shorten};
 use crate::check::{Check, Engine, Options};
 use crate::property::{Predicate, Properties};
 use crate::system::{FailureKind, System};
-use crate::target::Target;
+use crate::tables::Domain;
+use crate::target::{Setting, Target};
 use crate::trace::{Key, Trace, TraceStep};
 use crate::verdict::{
     Counterexample, Outcome, Replay, ReplayError, Statistics, Style, Verdict, Violation,
@@ -28,22 +30,29 @@ struct Prepared<T: Target> {
     within: Vec<(String, Predicate<T::System>)>,
     bounds: Vec<String>,
     options: Options,
+    domain: Arc<Domain>,
 }
 
 impl<T: Target> Prepared<T> {
     fn new(check: Check<T>) -> Self {
         let bounds = check.bounds();
+        let setting = Setting {
+            watch: check.watch,
+            key: check.options.key,
+            domain: Domain::new(check.options.workers()),
+        };
         let name = check
             .name
             .or_else(test_name)
             .unwrap_or_else(|| "system".to_owned());
         Self {
             name,
-            system: check.target.prepare(check.watch, check.options.key),
+            system: check.target.prepare(&setting),
             properties: Properties::new(check.properties),
             within: check.within,
             bounds,
             options: check.options,
+            domain: setting.domain,
         }
     }
 
@@ -53,6 +62,7 @@ impl<T: Target> Prepared<T> {
             properties: &self.properties,
             within: &self.within,
             key: self.options.key,
+            domain: &self.domain,
         }
     }
 }
@@ -112,9 +122,21 @@ fn explore<T: Target>(
     limits::watched(gauge, options, control, || {
         quiet::run(|| {
             if options.exact {
-                explore_with(&space, &Exact::new(), gauge, options, workers)
+                explore_with(
+                    &space,
+                    &Exact::new(&prepared.domain),
+                    gauge,
+                    options,
+                    workers,
+                )
             } else {
-                explore_with(&space, &Fingerprints::new(workers), gauge, options, workers)
+                explore_with(
+                    &space,
+                    &Fingerprints::new(&prepared.domain),
+                    gauge,
+                    options,
+                    workers,
+                )
             }
         })
     })
@@ -390,6 +412,7 @@ fn complaint<S: System>(space: &Space<'_, S>, execution: &Execution<S>) -> Optio
         },
         Some(state) => space
             .judge(state)
+            .or_else(|| space.bound_failure(state).map(Wrong::Failed))
             .or_else(|| space.events(state, &mut Vec::new())),
     }
 }

@@ -10,6 +10,7 @@ use super::path::{Execution, Path, Wrong};
 use super::store::Fingerprints;
 use super::walk::{LeftOut, Space, Successor};
 use crate::system::System;
+use crate::tables::Domain;
 
 const STATES: u64 = 300_000;
 /// Longer counterexamples are cut in blocks first.
@@ -100,7 +101,7 @@ fn search<S: System>(space: &Space<'_, S>, best: Path, wrong: &Wrong) -> (Path, 
         return (best, true);
     };
     let gauge = Gauge::up_to(STATES);
-    let store = Fingerprints::new(1);
+    let store = Fingerprints::new(&Domain::new(1));
     let explored = breadth::explore(space, &store, &gauge, 1, Some(shorter));
     match (explored.found, explored.left_out) {
         (Some((path, found)), _) if found.same_kind(wrong) => (path, true),

@@ -1,9 +1,10 @@
 //! The states that have been visited.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::system::System;
-use crate::tables::{FlatTable, Interner, Upsert};
+use crate::tables::{Domain, FlatTable, Interner, Upsert};
 use crate::trace::Fingerprint;
 
 /// A set of visited states, each with a number that the explorer gives it and can lower by merging.
@@ -25,12 +26,6 @@ pub(crate) trait Store<S: System>: Sync {
 
     /// Every visited fingerprint with these top bits (at least 40), with its value.
     fn with_prefix(&self, prefix: u64, bits: u32) -> Vec<(Fingerprint, u64)>;
-
-    /// Says that `worker` is between two visits.
-    fn quiesce(&self, worker: usize);
-
-    /// Says that `worker` makes no visits until it says otherwise.
-    fn leave(&self, worker: usize);
 }
 
 /// Keeps 64 bits of each state. Two states with the same fingerprint count as one.
@@ -39,9 +34,9 @@ pub(crate) struct Fingerprints {
 }
 
 impl Fingerprints {
-    pub(crate) fn new(workers: usize) -> Self {
+    pub(crate) fn new(domain: &Arc<Domain>) -> Self {
         Self {
-            table: FlatTable::for_workers(workers),
+            table: FlatTable::large(domain),
         }
     }
 }
@@ -74,14 +69,6 @@ impl<S: System> Store<S> for Fingerprints {
             .map(|(key, value)| (Fingerprint(key), value))
             .collect()
     }
-
-    fn quiesce(&self, worker: usize) {
-        self.table.quiesce(worker);
-    }
-
-    fn leave(&self, worker: usize) {
-        self.table.leave(worker);
-    }
 }
 
 /// Keeps whole states and compares them.
@@ -103,9 +90,9 @@ impl<T: PartialEq> PartialEq for Kept<T> {
 impl<T: Eq> Eq for Kept<T> {}
 
 impl<S: System> Exact<S> {
-    pub(crate) fn new() -> Self {
+    pub(crate) fn new(domain: &Arc<Domain>) -> Self {
         Self {
-            states: Interner::new(),
+            states: Interner::new(domain),
         }
     }
 
@@ -160,8 +147,4 @@ impl<S: System> Store<S> for Exact<S> {
             .map(|(hash, kept)| (Fingerprint(hash), kept.value.load(Ordering::Acquire)))
             .collect()
     }
-
-    fn quiesce(&self, _worker: usize) {}
-
-    fn leave(&self, _worker: usize) {}
 }

@@ -5,6 +5,7 @@ use super::path::{Path, Wrong};
 use crate::panics;
 use crate::property::{Predicate, Properties};
 use crate::system::{EventKind, Failure, System};
+use crate::tables::Domain;
 use crate::trace::{Fingerprint, Key};
 
 /// A system with what is demanded of it and what bounds it.
@@ -13,6 +14,8 @@ pub(crate) struct Space<'a, S: System> {
     pub(crate) properties: &'a Properties<S>,
     pub(crate) within: &'a [(String, Predicate<S>)],
     pub(crate) key: Key,
+    /// Whom the workers tell when they are between two steps.
+    pub(crate) domain: &'a Domain,
 }
 
 /// What one event leads to.
@@ -55,22 +58,38 @@ pub(crate) fn next<S: System>(
 impl<S: System> Space<'_, S> {
     /// The initial states inside the space, each with its place in the system's own list.
     pub(crate) fn initial(&self) -> Result<Vec<(usize, S::State)>, Failure> {
-        let all = panics::catch(|| self.system.initial())?;
-        Ok(all
+        let mut initial = Vec::new();
+        for (start, state) in panics::catch(|| self.system.initial())?
             .into_iter()
             .enumerate()
-            .filter(|(_, state)| self.is_inside(state))
-            .collect())
+        {
+            if self.is_inside(&state)? {
+                initial.push((start, state));
+            }
+        }
+        Ok(initial)
     }
 
     pub(crate) fn fingerprint(&self, state: &S::State) -> Fingerprint {
         self.system.fingerprint(state, self.key)
     }
 
-    fn is_inside(&self, state: &S::State) -> bool {
-        self.within
-            .iter()
-            .all(|(_, inside)| inside(self.system, state))
+    /// Whether a state is part of the space; a bound that panics is a failure like any other.
+    #[inline]
+    fn is_inside(&self, state: &S::State) -> Result<bool, Failure> {
+        if self.within.is_empty() {
+            return Ok(true);
+        }
+        panics::catch(|| {
+            self.within
+                .iter()
+                .all(|(_, inside)| inside(self.system, state))
+        })
+    }
+
+    /// How a bound fails on `state`, if it does.
+    pub(crate) fn bound_failure(&self, state: &S::State) -> Option<Failure> {
+        self.is_inside(state).err()
     }
 
     /// What is wrong with a state itself.
@@ -106,13 +125,14 @@ impl<S: System> Space<'_, S> {
     /// Where `event` leads from `state`; `None` when that is outside the space.
     #[inline]
     pub(crate) fn take(&self, state: &S::State, event: &S::Event) -> Option<Successor<S::State>> {
-        match next(self.system, state, event) {
+        let next = next(self.system, state, event);
+        match next.and_then(|next| Ok((self.is_inside(&next)?, next))) {
             Err(failure) => Some(Successor::Failed(failure)),
-            Ok(next) if self.is_inside(&next) => {
+            Ok((false, _)) => None,
+            Ok((true, next)) => {
                 let fingerprint = self.fingerprint(&next);
                 Some(Successor::State(next, fingerprint))
             }
-            Ok(_) => None,
         }
     }
 }

@@ -21,23 +21,24 @@
 //! Shards start with staggered capacities, so that they do not all grow in the same moment and the table as a whole is
 //! always about three quarters full.
 //!
-//! An old array is freed when nobody can be looking at it: at once with one worker, otherwise when every worker has
-//! called [`FlatTable::quiesce`] since. Tables without declared workers keep old arrays until they are dropped.
+//! An old array is handed to the table's [`Domain`], which frees it when nobody can be looking at it any more.
 //!
 //! `Acquire` on every load and `Release` on every store of a value is enough: a value that names an object is written
 //! after that object, and the two words of a slot need no order between them, since each says by itself whether it is set.
 
 use std::ptr;
 
-use crate::sync::{AtomicPtr, AtomicU64, AtomicUsize, Mutex, Ordering, fence};
+use super::domain::{Domain, Padded};
+use super::slots::Slots;
+use crate::sync::{Arc, AtomicPtr, AtomicU64, AtomicUsize, Mutex, Ordering};
 
 const EMPTY: u64 = 0;
 const FROZEN: u64 = u64::MAX;
 const UNSET: u64 = 0;
 const FROZEN_BIT: u64 = 1 << 63;
 
-/// A worker that is not inside the table and will say so before it comes back.
-const AWAY: u64 = u64::MAX;
+/// How much larger an array is than the one before: memory against time spent copying.
+const GROWTH: f64 = 1.35;
 
 /// From this capacity on, one insertion in sixteen is counted: the counter is then no longer fought over.
 const SAMPLED_FROM: usize = 4096;
@@ -46,8 +47,7 @@ const SAMPLE: u64 = 16;
 pub(crate) struct FlatTable {
     shards: Box<[Shard]>,
     shard_bits: u32,
-    workers: Box<[Padded<AtomicU64>]>,
-    retired: Mutex<Vec<Retired>>,
+    domain: Arc<Domain>,
 }
 
 /// Keeps what every operation reads away from what only insertions write.
@@ -57,23 +57,24 @@ struct Shard {
     growing: Mutex<()>,
 }
 
-#[repr(align(64))]
-struct Padded<T>(T);
-
 struct Array {
-    slots: Box<[Slot]>,
+    slots: Slots,
     full_at: usize,
 }
 
-struct Slot {
+pub(super) struct Slot {
     key: AtomicU64,
     value: AtomicU64,
 }
 
-struct Retired {
-    #[expect(dead_code, reason = "it is kept only to be freed")]
-    array: Box<Array>,
-    seen: Box<[u64]>,
+#[cfg(loom)]
+impl Slot {
+    pub(super) fn empty() -> Self {
+        Self {
+            key: AtomicU64::new(EMPTY),
+            value: AtomicU64::new(UNSET),
+        }
+    }
 }
 
 /// What [`FlatTable::upsert`] found.
@@ -87,22 +88,22 @@ pub(crate) enum Upsert {
 }
 
 impl FlatTable {
-    /// A small table whose old arrays live as long as it does.
-    pub(crate) fn memo() -> Self {
-        Self::new(4, 64, 0)
+    /// A table for thousands of keys.
+    pub(crate) fn small(domain: &Arc<Domain>) -> Self {
+        Self::new(4, 16, domain)
     }
 
-    /// A table for very many keys, shared by `workers` that each call [`FlatTable::quiesce`] now and then.
-    pub(crate) fn for_workers(workers: usize) -> Self {
-        Self::new(8, 32, workers)
+    /// A table for very many keys.
+    pub(crate) fn large(domain: &Arc<Domain>) -> Self {
+        Self::new(7, 32, domain)
     }
 
-    fn new(shard_bits: u32, capacity: usize, workers: usize) -> Self {
+    fn new(shard_bits: u32, capacity: usize, domain: &Arc<Domain>) -> Self {
         let count = 1_usize << shard_bits;
         let shards = (0..count)
             .map(|index| {
-                let stagger = 1.5_f64.powf(index as f64 / count as f64);
-                let array = Array::new((capacity as f64 * stagger) as usize);
+                let stagger = GROWTH.powf(index as f64 / count as f64);
+                let array = Array::new((capacity as f64 * stagger) as usize, domain);
                 Shard {
                     array: Padded(AtomicPtr::new(Box::into_raw(Box::new(array)))),
                     inserted: Padded(AtomicUsize::new(0)),
@@ -113,8 +114,7 @@ impl FlatTable {
         Self {
             shards,
             shard_bits,
-            workers: (0..workers).map(|_| Padded(AtomicU64::new(0))).collect(),
-            retired: Mutex::new(Vec::new()),
+            domain: Arc::clone(domain),
         }
     }
 
@@ -233,7 +233,7 @@ impl FlatTable {
         }
     }
 
-    /// Every key whose top bits are those of `prefix`, with its value. `bits` must be at least 40.
+    /// Every key whose top bits are those of `prefix`, with its value. `bits` must be at least 39.
     pub(crate) fn with_prefix(&self, prefix: u64, bits: u32) -> Vec<(u64, u64)> {
         debug_assert!(bits >= self.shard_bits + 32);
         let array = self.array(self.shard(prefix));
@@ -253,20 +253,6 @@ impl FlatTable {
         found
     }
 
-    /// Says that `worker` is between two operations, so that arrays it may have looked at can go.
-    pub(crate) fn quiesce(&self, worker: usize) {
-        let clock = &self.workers[worker].0;
-        let now = clock.load(Ordering::Relaxed);
-        let next = if now == AWAY { 0 } else { now + 1 };
-        clock.store(next, Ordering::Release);
-        fence(Ordering::SeqCst);
-    }
-
-    /// Says that `worker` stays out of the table until it calls [`FlatTable::quiesce`] again.
-    pub(crate) fn leave(&self, worker: usize) {
-        self.workers[worker].0.store(AWAY, Ordering::Release);
-    }
-
     #[inline]
     fn shard(&self, key: u64) -> &Shard {
         &self.shards[(key >> (64 - self.shard_bits)) as usize]
@@ -274,8 +260,8 @@ impl FlatTable {
 
     #[inline]
     fn array<'t>(&'t self, shard: &'t Shard) -> &'t Array {
-        // SAFETY: the pointer comes from a `Box`. The array is freed only by `retire`, after every worker has said
-        // that it holds no reference from before, or by `drop`, which has the table to itself.
+        // SAFETY: the pointer comes from a `Box`. The array is freed only by its domain, when no worker can
+        // hold a reference from before, or by `drop`, which has the table to itself.
         unsafe { &*shard.array.0.load(Ordering::Acquire) }
     }
 
@@ -298,12 +284,9 @@ impl FlatTable {
             return;
         }
         let capacity = current.slots.len();
-        let new = Array::new(if self.workers.is_empty() {
-            capacity * 2
-        } else {
-            capacity * 3 / 2
-        });
-        for slot in &current.slots {
+        let new = Array::new((capacity as f64 * GROWTH) as usize + 1, &self.domain);
+        for at in 0..current.slots.len() {
+            let slot = &current.slots[at];
             let key =
                 match slot
                     .key
@@ -321,32 +304,7 @@ impl FlatTable {
             .swap(Box::into_raw(Box::new(new)), Ordering::AcqRel);
         drop(growing);
         // SAFETY: the pointer comes from a `Box` and has just left the shard; only the swap above can take it out.
-        self.retire(unsafe { Box::from_raw(old) });
-    }
-
-    fn retire(&self, array: Box<Array>) {
-        // Pairs with the fence in `quiesce`: a worker whose clock reads old here may still see the old array; one that
-        // has moved its clock later sees the new one.
-        fence(Ordering::SeqCst);
-        let seen = self
-            .workers
-            .iter()
-            .map(|w| w.0.load(Ordering::Acquire))
-            .collect();
-        let mut retired = self.retired.lock().unwrap();
-        retired.push(Retired { array, seen });
-        if self.workers.len() > 1 {
-            // A worker that has moved on since the array left its shard looks at a newer one.
-            retired.retain(|old| {
-                let moved_on = |(then, worker): (&u64, &Padded<AtomicU64>)| {
-                    *then == AWAY || worker.0.load(Ordering::Acquire) != *then
-                };
-                !old.seen.iter().zip(&self.workers).all(moved_on)
-            });
-        } else if self.workers.len() == 1 {
-            // The one worker is here, in `upsert` or `grow`, and takes the new array next.
-            retired.clear();
-        }
+        self.domain.retire(unsafe { Box::from_raw(old) });
     }
 }
 
@@ -361,10 +319,10 @@ impl Drop for FlatTable {
 }
 
 impl Array {
-    fn new(capacity: usize) -> Self {
+    fn new(capacity: usize, domain: &Domain) -> Self {
         let capacity = capacity.max(2);
         Self {
-            slots: empty_slots(capacity),
+            slots: Slots::empty(capacity, domain.blocks()),
             full_at: (capacity * 17 / 20).max(1),
         }
     }
@@ -397,23 +355,6 @@ impl Array {
     }
 }
 
-#[cfg(not(loom))]
-fn empty_slots(capacity: usize) -> Box<[Slot]> {
-    let slots = Box::<[Slot]>::new_zeroed_slice(capacity);
-    // SAFETY: a slot is two `AtomicU64`s, for which all bits zero is a value: `EMPTY` and `UNSET`.
-    unsafe { slots.assume_init() }
-}
-
-#[cfg(loom)]
-fn empty_slots(capacity: usize) -> Box<[Slot]> {
-    (0..capacity)
-        .map(|_| Slot {
-            key: AtomicU64::new(EMPTY),
-            value: AtomicU64::new(UNSET),
-        })
-        .collect()
-}
-
 /// Counts an insertion into `array`, and says whether it is now full.
 #[inline]
 fn count_insertion(shard: &Shard, array: &Array, key: u64) -> bool {
@@ -441,7 +382,7 @@ mod tests {
 
     #[test]
     fn every_key_stays_findable_through_many_growths() {
-        let table = FlatTable::for_workers(1);
+        let table = FlatTable::large(&Domain::new(1));
         for n in 1..200_000_u64 {
             assert_eq!(table.upsert(scatter(n), n, |old, _| old), Upsert::New);
         }
@@ -457,7 +398,7 @@ mod tests {
 
     #[test]
     fn keys_that_look_like_marks_are_kept() {
-        let table = FlatTable::memo();
+        let table = FlatTable::small(&Domain::new(1));
         assert_eq!(table.upsert(0, 7, |old, _| old), Upsert::New);
         assert_eq!(table.upsert(u64::MAX, 8, |old, _| old), Upsert::New);
         assert_eq!((table.get(0), table.get(u64::MAX)), (Some(7), Some(8)));
@@ -465,7 +406,7 @@ mod tests {
 
     #[test]
     fn a_prefix_finds_its_keys() {
-        let table = FlatTable::for_workers(1);
+        let table = FlatTable::large(&Domain::new(1));
         for n in 1..50_000_u64 {
             table.upsert(scatter(n), n, |old, _| old);
         }
@@ -478,13 +419,15 @@ mod tests {
     #[test]
     fn threads_agree_on_who_was_first_and_on_the_least_value() {
         let workers = 4;
-        let table = FlatTable::for_workers(workers);
+        let domain = Domain::new(workers);
+        let table = FlatTable::large(&domain);
         let keys = 60_000_u64;
         let firsts: Vec<HashMap<u64, ()>> = thread::scope(|scope| {
             let handles: Vec<_> = (0..workers)
                 .map(|worker| {
-                    let table = &table;
+                    let (table, domain) = (&table, &domain);
                     scope.spawn(move || {
+                        domain.quiesce(worker);
                         let mut first = HashMap::new();
                         for n in 1..=keys {
                             let key = scatter(n);
@@ -492,11 +435,11 @@ mod tests {
                             if table.upsert(key, value, u64::min) == Upsert::New {
                                 first.insert(n, ());
                             }
-                            if n % 64 == 0 {
-                                table.quiesce(worker);
+                            if n % 64 == 1 {
+                                domain.quiesce(worker);
                             }
                         }
-                        table.leave(worker);
+                        domain.leave(worker);
                         first
                     })
                 })
@@ -513,7 +456,6 @@ mod tests {
 
 #[cfg(all(test, loom))]
 mod loom_tests {
-    use loom::sync::Arc;
     use loom::thread;
 
     use super::*;
@@ -522,18 +464,21 @@ mod loom_tests {
     #[test]
     fn a_growth_loses_no_insertion_and_no_merge() {
         loom::model(|| {
-            let table = Arc::new(FlatTable::new(1, 2, 2));
-            let other = Arc::clone(&table);
+            let domain = Domain::new(2);
+            let table = Arc::new(FlatTable::new(1, 2, &domain));
+            let (other, others) = (Arc::clone(&table), Arc::clone(&domain));
             let thread = thread::spawn(move || {
+                others.quiesce(1);
                 let first = other.upsert(1 << 40, 5, u64::min) == Upsert::New;
                 other.upsert(2 << 40, 9, u64::min);
-                other.leave(1);
+                others.leave(1);
                 first
             });
+            domain.quiesce(0);
             let first = table.upsert(1 << 40, 3, u64::min) == Upsert::New;
-            table.quiesce(0);
+            domain.quiesce(0);
             table.upsert(3 << 40, 4, u64::min);
-            table.leave(0);
+            domain.leave(0);
             let theirs = thread.join().unwrap();
             assert!(first ^ theirs, "exactly one thread inserted the key");
             assert_eq!(table.get(1 << 40), Some(3));

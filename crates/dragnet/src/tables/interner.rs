@@ -2,7 +2,8 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use super::FlatTable;
+use super::{Domain, FlatTable};
+use crate::sync::Arc;
 
 /// Keeps each distinct value once and names it by a `u32`. Numbers follow the order of arrival, which differs from run
 /// to run with several threads, so they never reach a fingerprint, an order or a report.
@@ -21,10 +22,10 @@ struct Item<T> {
 }
 
 impl<T: Eq> Interner<T> {
-    pub(crate) fn new() -> Self {
+    pub(crate) fn new(domain: &Arc<Domain>) -> Self {
         Self {
             items: boxcar::Vec::new(),
-            index: FlatTable::memo(),
+            index: FlatTable::small(domain),
             distinct: AtomicUsize::new(0),
         }
     }
@@ -102,7 +103,7 @@ mod tests {
 
     #[test]
     fn equal_hashes_do_not_make_values_equal() {
-        let interner = Interner::new();
+        let interner = Interner::new(&Domain::new(1));
         let (a, _) = interner.intern("a", 42);
         let (b, _) = interner.intern("b", 42);
         assert_ne!(a, b);

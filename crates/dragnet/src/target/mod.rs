@@ -2,7 +2,10 @@
 
 pub mod nodes;
 
+use std::sync::Arc;
+
 use crate::system::System;
+use crate::tables::Domain;
 use crate::trace::Key;
 use nodes::{Cluster, Faults, Node, Nodes, Row, Snapshot};
 
@@ -14,8 +17,8 @@ pub trait Target: Sized + 'static {
     /// What a property sees of a state.
     type View<'a>;
 
-    /// Makes the target ready for an exploration whose properties read no more than `watch` says.
-    fn prepare(self, watch: Watch, key: Key) -> Self::System;
+    /// Makes the target ready for an exploration.
+    fn prepare(self, setting: &Setting) -> Self::System;
 
     /// What a property sees of `state`.
     fn view<'a>(
@@ -42,6 +45,13 @@ pub trait Target: Sized + 'static {
     }
 }
 
+/// What a target is made ready for.
+pub struct Setting {
+    pub(crate) watch: Watch,
+    pub(crate) key: Key,
+    pub(crate) domain: Arc<Domain>,
+}
+
 /// What the properties of a check read. It decides whether deliveries that change nothing must be taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Watch {
@@ -66,7 +76,7 @@ impl<S: System + 'static> Target for S {
     type System = S;
     type View<'a> = &'a S::State;
 
-    fn prepare(self, _watch: Watch, _key: Key) -> S {
+    fn prepare(self, _setting: &Setting) -> S {
         self
     }
 
@@ -83,8 +93,8 @@ impl<N: Node> Target for Cluster<N> {
     type System = Nodes<N>;
     type View<'a> = Snapshot<'a, N>;
 
-    fn prepare(self, watch: Watch, key: Key) -> Nodes<N> {
-        Nodes::new(self, watch, key)
+    fn prepare(self, setting: &Setting) -> Nodes<N> {
+        Nodes::new(self, setting)
     }
 
     fn view<'a>(system: &'a Nodes<N>, state: &'a Row) -> Snapshot<'a, N> {

@@ -31,7 +31,8 @@ impl Style {
         }
     }
 
-    fn bold(self, text: &str) -> String {
+    /// Text that stands out.
+    pub fn bold(self, text: &str) -> String {
         self.paint("1", text)
     }
 

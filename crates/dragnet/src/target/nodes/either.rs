@@ -1,14 +1,26 @@
 //! Two kinds of nodes in one cluster.
 
+use std::fmt::{self, Debug};
+
 use super::{Context, Node, NodeId, Timer};
 
 /// A node of one kind or of another: what [`Cluster::and`](super::Cluster::and) makes of two kinds.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, PartialEq, Eq, Hash)]
 pub enum Either<A, B> {
     /// The kind that was there first.
     Left(A),
     /// The kind that was added.
     Right(B),
+}
+
+impl<A: Debug, B: Debug> Debug for Either<A, B> {
+    /// Shows what is inside: which kind it is goes without saying.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Either::Left(inner) => inner.fmt(f),
+            Either::Right(inner) => inner.fmt(f),
+        }
+    }
 }
 
 /// Calls the same handler on whichever kind it is. A node and its state always agree in kind: states come only from

@@ -2,26 +2,27 @@
 //!
 //! A handler is a deterministic function of (local state, input, choices), so it runs once for each such triple. Local
 //! states, inputs and inboxes are interned to `u32`s beside their content hash; what a handler did is memoised under
-//! (local state, input); a global state is a [`Row`] of numbers, and a successor a few table look-ups, whatever the
-//! size of the node states.
+//! (local state, input); a node's local state with what is in flight to it is a [cell](super::cell); a global state is
+//! a [`Row`] of the numbers of cells, and a successor a few table look-ups, whatever the size of the node states.
 //!
 //! All tables are shared by all threads and only grow.
 
 use std::hash::Hash;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use super::cell::{Cell, Cells};
 use super::cluster::{Cluster, Workload};
 use super::context::Context;
 use super::faults::{FaultKind, Faults};
 use super::inbox::{Envelopes, Inboxes};
 use super::local::{Envelope, Input, Life, Local};
 use super::network::{Network, Order};
-use super::row::{ENVIRONMENT, Row, inbox_slot, local_slot};
+use super::row::{ENVIRONMENT, Row, cell_place};
 use super::{InFlight, Node, NodeId, Snapshot, Timer};
 use crate::panics;
 use crate::system::Failure;
 use crate::tables::{FlatTable, Interner};
-use crate::target::Watch;
+use crate::target::{Setting, Watch};
 use crate::trace::{Fingerprint, Key, bind, scatter};
 
 /// A cluster, ready to be explored.
@@ -35,15 +36,18 @@ pub struct Nodes<N: Node> {
     /// Deliveries that change nothing are left out, and their envelopes stay in flight.
     pub(super) skips_idle: bool,
     pub(super) key: Key,
-    /// For each place in a row, what its hash is bound with.
+    /// What hashes are bound with: the environment's, then for each node its local state's and its inbox's.
     pub(super) slots: Vec<u64>,
     pub(super) locals: Vec<Interner<LocalItem<N::State>>>,
     pub(super) inputs: Interner<InputItem<N::Msg>>,
     pub(super) inboxes: Inboxes,
+    pub(super) cells: Vec<Cells>,
     pub(super) environments: Interner<Environment>,
     pub(super) outcomes: boxcar::Vec<OutcomeSet<N::Msg>>,
     pub(super) memo: FlatTable,
     pub(super) handler_runs: AtomicU64,
+    /// For each node, the inputs with which it crashes and restarts.
+    pub(super) crash_inputs: Vec<(u32, u32)>,
 }
 
 /// A local state with what follows from it alone.
@@ -110,16 +114,21 @@ pub(super) struct OutcomeSet<M> {
 
 pub(super) struct Outcome<M> {
     pub(super) local: u32,
-    /// What the change of the local state adds to the sum of a row.
-    pub(super) delta: u64,
-    pub(super) sent: Box<[u32]>,
+    pub(super) sent: Box<[Sent]>,
     pub(super) rest: Option<Box<Rest<M>>>,
 }
 
 /// One way in which a node can begin: its state, and what it sends.
 pub(super) struct Start<S> {
     pub(super) local: Local<S>,
-    pub(super) sent: Box<[u32]>,
+    pub(super) sent: Box<[Sent]>,
+}
+
+/// An envelope on its way to a node.
+#[derive(Clone, Copy)]
+pub(super) struct Sent {
+    pub(super) to: u32,
+    pub(super) envelope: u32,
 }
 
 /// The parts of an outcome that are rarely there.
@@ -132,7 +141,9 @@ pub(super) struct Rest<M> {
 }
 
 impl<N: Node> Nodes<N> {
-    pub(crate) fn new(cluster: Cluster<N>, watch: Watch, key: Key) -> Self {
+    pub(crate) fn new(cluster: Cluster<N>, setting: &Setting) -> Self {
+        let Setting { watch, key, domain } = setting;
+        let (watch, key) = (*watch, *key);
         let Cluster {
             nodes,
             names,
@@ -155,16 +166,17 @@ impl<N: Node> Nodes<N> {
         // ordered one: there, deliveries that change nothing are always taken.
         let skips_idle =
             watch == Watch::NodeStates && network.order == Order::Any && !network.is_limited();
-        Self {
+        let mut system = Self {
             slots: (0..2 * nodes.len() + 1)
                 .map(|slot| scatter(key.0 ^ scatter(slot as u64 + 1)))
                 .collect(),
-            locals: nodes.iter().map(|_| Interner::new()).collect(),
-            inputs: Interner::new(),
-            inboxes: Inboxes::new(network.order, key),
-            environments: Interner::new(),
+            locals: nodes.iter().map(|_| Interner::new(domain)).collect(),
+            inputs: Interner::new(domain),
+            inboxes: Inboxes::new(network.order, key, domain),
+            cells: nodes.iter().map(|_| Cells::new(domain)).collect(),
+            environments: Interner::new(domain),
             outcomes: boxcar::Vec::new(),
-            memo: FlatTable::memo(),
+            memo: FlatTable::small(domain),
             handler_runs: AtomicU64::new(0),
             nodes,
             names,
@@ -174,23 +186,46 @@ impl<N: Node> Nodes<N> {
             faults,
             skips_idle,
             key,
-        }
+            crash_inputs: Vec::new(),
+        };
+        system.crash_inputs = (0..system.nodes.len())
+            .map(|node| {
+                let crash = system.intern_input(Input::Crash(NodeId(node)));
+                let restart = system.intern_input(Input::Restart(NodeId(node)));
+                (crash, restart)
+            })
+            .collect();
+        system
     }
 
     pub(super) fn len(&self) -> usize {
         self.nodes.len()
     }
 
-    pub(super) fn local(&self, node: usize, id: u32) -> &Local<N::State> {
-        &self.locals[node].get(id).local
+    #[inline]
+    pub(super) fn cell(&self, row: &Row, node: usize) -> &Cell {
+        self.cells[node].get(row.ids[cell_place(node)])
+    }
+
+    pub(super) fn find_cell(&self, node: usize, local: u32, inbox: u32) -> u32 {
+        self.cells[node].find(local, inbox, || {
+            let local = bind(self.locals[node].hash(local), self.slots[local_slot(node)]);
+            let inbox = bind(self.inboxes.hash(inbox), self.slots[inbox_slot(node)]);
+            local.wrapping_add(inbox)
+        })
+    }
+
+    #[inline]
+    pub(super) fn local(&self, row: &Row, node: usize) -> &Local<N::State> {
+        &self.locals[node].get(self.cell(row, node).local).local
     }
 
     pub(super) fn input(&self, id: u32) -> &Input<N::Msg> {
         &self.inputs.get(id).input
     }
 
-    pub(super) fn in_flight_to(&self, inbox: u32) -> &[u32] {
-        self.inboxes.envelopes(inbox)
+    pub(super) fn in_flight_to(&self, row: &Row, node: usize) -> &[u32] {
+        self.inboxes.envelopes(self.cell(row, node).inbox)
     }
 
     pub(crate) fn snapshot<'a>(&'a self, row: &'a Row) -> Snapshot<'a, N> {
@@ -270,7 +305,7 @@ impl<N: Node> Nodes<N> {
     #[cold]
     fn run_handler(&self, local: u32, input: u32, key: u64) -> u32 {
         let node = self.input(input).node().0;
-        let before = self.local(node, local);
+        let before = &self.locals[node].get(local).local;
         let mut outcomes = Vec::new();
         let mut idle = true;
         let mut combination = Some(Context::new(NodeId(node), self.nodes.len()));
@@ -280,7 +315,7 @@ impl<N: Node> Nodes<N> {
                 && cx.observations.is_empty()
                 && cx.failure.is_none()
                 && after == *before;
-            outcomes.push(self.outcome(node, local, after, &mut cx));
+            outcomes.push(self.outcome(node, after, &mut cx));
             combination = cx.next_combination();
         }
         let outcomes = outcomes.into_boxed_slice();
@@ -357,13 +392,10 @@ impl<N: Node> Nodes<N> {
     fn outcome(
         &self,
         node: usize,
-        before: u32,
         after: Local<N::State>,
         cx: &mut Context<N::Msg>,
     ) -> Outcome<N::Msg> {
         let local = self.intern_local(node, after);
-        let slot = self.slots[local_slot(node)];
-        let hash = |local| bind(self.locals[node].hash(local), slot);
         let sent = self.intern_sent(NodeId(node), cx);
         let rest = Rest {
             failure: cx.failure.take(),
@@ -377,16 +409,18 @@ impl<N: Node> Nodes<N> {
             && rest.choices.is_empty();
         Outcome {
             local,
-            delta: hash(local).wrapping_sub(hash(before)),
             sent,
             rest: (!empty).then(|| Box::new(rest)),
         }
     }
 
-    fn intern_sent(&self, from: NodeId, cx: &mut Context<N::Msg>) -> Box<[u32]> {
+    fn intern_sent(&self, from: NodeId, cx: &mut Context<N::Msg>) -> Box<[Sent]> {
         std::mem::take(&mut cx.sent)
             .into_iter()
-            .map(|(to, msg)| self.intern_input(Input::Deliver(Envelope { from, to, msg })))
+            .map(|(to, msg)| Sent {
+                to: to.0 as u32,
+                envelope: self.intern_input(Input::Deliver(Envelope { from, to, msg })),
+            })
             .collect()
     }
 
@@ -417,8 +451,8 @@ impl<N: Node> Nodes<N> {
             slot(ENVIRONMENT),
         );
         for node in 0..self.nodes.len() {
-            let local = self.local(node, row.ids[local_slot(node)]);
-            let envelopes = self.in_flight_to(row.ids[inbox_slot(node)]);
+            let local = self.local(row, node);
+            let envelopes = self.in_flight_to(row, node);
             let hashes: Vec<u64> = envelopes
                 .iter()
                 .map(|&envelope| Fingerprint::of(self.input(envelope), key).0)
@@ -467,4 +501,14 @@ impl<N: Node> Envelopes for Nodes<N> {
                     < class.capacity
         })
     }
+}
+
+/// Where the binding of a node's local state stands among the slots.
+fn local_slot(node: usize) -> usize {
+    1 + 2 * node
+}
+
+/// Where the binding of a node's inbox stands among the slots.
+fn inbox_slot(node: usize) -> usize {
+    2 + 2 * node
 }

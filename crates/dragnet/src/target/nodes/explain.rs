@@ -2,7 +2,7 @@
 
 use super::engine::Nodes;
 use super::local::{Input, Life};
-use super::row::{Row, local_slot};
+use super::row::Row;
 use super::steps::{Kind, NodeEvent};
 use super::{Node, NodeId};
 use crate::trace::Step;
@@ -62,8 +62,8 @@ impl<N: Node> Nodes<N> {
             ..Step::default()
         };
         let outcome = self.outcome_of(event);
-        for &envelope in &outcome.sent {
-            let (msg, _, to) = message(envelope);
+        for sent in &outcome.sent {
+            let (msg, _, to) = message(sent.envelope);
             step.sent.push(format!("to {to}: {msg}"));
         }
         if let Some(rest) = &outcome.rest {
@@ -78,11 +78,7 @@ impl<N: Node> Nodes<N> {
             }
         }
         if let Some(after) = after {
-            let slot = local_slot(node.0);
-            let (before, after) = (
-                self.local(node.0, before.ids[slot]),
-                self.local(node.0, after.ids[slot]),
-            );
+            let (before, after) = (self.local(before, node.0), self.local(after, node.0));
             step.changed = match (before.state(), after.state()) {
                 (Some(before), Some(after)) => Step::changes(before, after),
                 (None, Some(after)) => vec![format!("comes back as {after:?}")],
@@ -115,7 +111,7 @@ impl<N: Node> Nodes<N> {
     pub(super) fn describe(&self, row: &Row) -> Vec<String> {
         let mut lines = Vec::new();
         for node in 0..self.nodes.len() {
-            let local = self.local(node, row.ids[local_slot(node)]);
+            let local = self.local(row, node);
             if let Some(state) = local.state() {
                 lines.push(format!("{}: {state:?}", self.names[node]));
             }

@@ -1,5 +1,6 @@
 //! Event-handler nodes, the network between them, and what can go wrong.
 
+mod cell;
 mod cluster;
 mod context;
 mod either;

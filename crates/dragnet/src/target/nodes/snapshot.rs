@@ -1,7 +1,7 @@
 //! A state of a cluster as properties see it.
 
 use super::local::{Input, Life};
-use super::row::{Row, inbox_slot, local_slot};
+use super::row::Row;
 use super::{Node, NodeId, Nodes, Role};
 
 /// The node states of one global state: what a property of a cluster reads.
@@ -27,7 +27,7 @@ impl<'a, N: Node> Snapshot<'a, N> {
     }
 
     fn life(&self, node: usize) -> &'a Life<N::State> {
-        &self.system.local(node, self.row.ids[local_slot(node)]).life
+        &self.system.local(self.row, node).life
     }
 
     /// The states of all nodes that are up, in the order of their ids.
@@ -105,7 +105,7 @@ impl<'a, N: Node> InFlight<'a, N> {
     pub fn iter(self) -> impl Iterator<Item = (NodeId, NodeId, &'a N::Msg)> {
         (0..self.system.len()).flat_map(move |node| {
             self.system
-                .in_flight_to(self.row.ids[inbox_slot(node)])
+                .in_flight_to(self.row, node)
                 .iter()
                 .map(move |&input| match self.system.input(input) {
                     Input::Deliver(envelope) => (envelope.from, envelope.to, &envelope.msg),
@@ -117,11 +117,7 @@ impl<'a, N: Node> InFlight<'a, N> {
     /// How many messages are in flight.
     pub fn len(self) -> usize {
         (0..self.system.len())
-            .map(|node| {
-                self.system
-                    .in_flight_to(self.row.ids[inbox_slot(node)])
-                    .len()
-            })
+            .map(|node| self.system.in_flight_to(self.row, node).len())
             .sum()
     }
 

@@ -1,11 +1,12 @@
 //! The steps of a cluster: which are enabled in a row, and the row that each leads to.
 
-use super::engine::{Environment, Nodes, Outcome, Start};
+use super::cell::{Cell, Move};
+use super::engine::{Environment, Nodes, Outcome, Sent, Start};
 use super::faults::FaultKind;
 use super::inbox::{Envelopes, Inboxes};
 use super::local::Input;
 use super::network::Order;
-use super::row::{ENVIRONMENT, Row, inbox_slot, local_slot};
+use super::row::{ENVIRONMENT, Row, cell_place};
 use super::{Context, Node, NodeId};
 use crate::system::{ComponentId, EventKind, Failure, System};
 use crate::trace::{Effect, Exchange, Fingerprint, Key, Step, bind, finish};
@@ -14,9 +15,11 @@ use crate::trace::{Effect, Exchange, Fingerprint, Key, Step, bind, finish};
 #[derive(Clone, Copy, Debug)]
 pub struct NodeEvent {
     pub(super) kind: Kind,
-    pub(super) node: u16,
-    /// The `head` of an inbox that is meant.
-    pub(super) head: u16,
+    pub(super) node: u8,
+    /// Where in the node's inbox the message stands.
+    pub(super) at: u16,
+    /// Which of the moves of the node's cell it is.
+    pub(super) number: u16,
     pub(super) choice: u16,
     /// The input; for a partition, the nodes on the far side.
     pub(super) input: u32,
@@ -47,85 +50,111 @@ impl PartialEq for NodeEvent {
 impl Eq for NodeEvent {}
 
 impl<N: Node> Nodes<N> {
-    /// Puts `id` into a place of the row, whose old and new hash are given.
     #[inline]
-    fn replace(&self, row: &mut Row, slot: usize, id: u32, old: u64, new: u64) {
-        let bound = self.slots[slot];
+    fn set_cell(&self, row: &mut Row, node: usize, cell: u32) {
+        let place = cell_place(node);
+        let cells = &self.cells[node];
+        let old = row.ids[place];
         row.sum = row
             .sum
-            .wrapping_add(bind(new, bound))
-            .wrapping_sub(bind(old, bound));
-        row.ids[slot] = id;
+            .wrapping_add(cells.get(cell).bound)
+            .wrapping_sub(cells.get(old).bound);
+        row.ids[place] = cell;
     }
 
-    #[inline]
     fn set_inbox(&self, row: &mut Row, node: usize, inbox: u32) {
-        let slot = inbox_slot(node);
-        let old = row.ids[slot];
-        if old != inbox {
-            self.replace(
-                row,
-                slot,
-                inbox,
-                self.inboxes.hash(old),
-                self.inboxes.hash(inbox),
-            );
-        }
+        let cell = self.find_cell(node, self.cell(row, node).local, inbox);
+        self.set_cell(row, node, cell);
     }
 
     fn set_environment(&self, row: &mut Row, environment: Environment) {
-        let old = row.ids[ENVIRONMENT];
         let new = self.intern_environment(environment);
-        let hash = |id| self.environments.hash(id);
-        self.replace(row, ENVIRONMENT, new, hash(old), hash(new));
+        let bound = |id| bind(self.environments.hash(id), self.slots[ENVIRONMENT]);
+        row.sum = row
+            .sum
+            .wrapping_add(bound(new))
+            .wrapping_sub(bound(row.ids[ENVIRONMENT]));
+        row.ids[ENVIRONMENT] = new;
     }
 
     pub(super) fn environment(&self, row: &Row) -> &Environment {
         self.environments.get(row.ids[ENVIRONMENT])
     }
 
-    /// Sends `envelopes` on their way, as far as the network lets them.
+    /// Sends messages on their way, as far as the network lets them.
     #[inline]
-    fn send(&self, row: &mut Row, envelopes: &[u32]) {
-        if envelopes.is_empty() {
-            return;
-        }
-        let environment = self.environment(row);
-        for &envelope in envelopes {
-            let Input::Deliver(sent) = self.input(envelope) else {
-                unreachable!("only messages are sent");
-            };
-            let to = sent.to.0;
-            if environment.cut.is_some() && environment.separates(sent.from.0, to) {
+    fn send(&self, row: &mut Row, from: usize, sent: &[Sent]) {
+        let cut = !self.faults.is_none() && self.environment(row).cut.is_some();
+        for &Sent { to, envelope } in sent {
+            let to = to as usize;
+            if cut && self.environment(row).separates(from, to) {
                 continue;
             }
-            let inbox = self.inboxes.with(row.ids[inbox_slot(to)], envelope, self);
-            self.set_inbox(row, to, inbox);
+            let cell = row.ids[cell_place(to)];
+            let after = self.cells[to].after_arrival(cell, envelope, |cell| {
+                let inbox = self.inboxes.with(cell.inbox, envelope, self);
+                self.find_cell(to, cell.local, inbox)
+            });
+            self.set_cell(row, to, after);
         }
     }
 
-    /// Lets the event's input have its effect on the node and the network.
+    /// Replaces the cell of the node that acts by `after`, and sends what it sends.
     #[inline]
-    fn act(&self, row: &mut Row, event: &NodeEvent) -> Result<(), Failure> {
+    fn act(
+        &self,
+        row: &mut Row,
+        event: &NodeEvent,
+        after: impl FnOnce(u32) -> u32,
+    ) -> Result<(), Failure> {
         let outcome = self.outcome_of(event);
         if let Some(failure) = outcome.rest.as_ref().and_then(|rest| rest.failure.as_ref()) {
             return Err(failure.clone());
         }
-        row.ids[local_slot(usize::from(event.node))] = outcome.local;
-        row.sum = row.sum.wrapping_add(outcome.delta);
-        self.send(row, &outcome.sent);
+        let node = usize::from(event.node);
+        self.set_cell(row, node, after(outcome.local));
+        if !outcome.sent.is_empty() {
+            self.send(row, node, &outcome.sent);
+        }
         Ok(())
     }
 
+    #[inline]
     pub(super) fn outcome_of(&self, event: &NodeEvent) -> &Outcome<N::Msg> {
         &self.outcomes[event.outcomes as usize].outcomes[usize::from(event.choice)]
+    }
+
+    /// What a node can do in a cell: its own inputs, then deliveries.
+    fn moves(&self, node: usize, cell: &Cell) -> Vec<Move> {
+        let mut events = Vec::new();
+        let item = self.locals[node].get(cell.local);
+        for &input in &item.own {
+            self.push_input(Kind::Own, node, 0, cell.local, input, &mut events);
+        }
+        if item.local.is_up() {
+            for (at, input) in self.inboxes.heads(cell.inbox, self) {
+                let outcomes = self.outcomes_of(cell.local, input);
+                if !(self.skips_idle && self.outcomes[outcomes as usize].idle) {
+                    self.push_input(Kind::Deliver, node, at, cell.local, input, &mut events);
+                }
+            }
+        }
+        let numbered = events.into_iter().enumerate();
+        numbered
+            .map(|(number, event)| {
+                Move::new(NodeEvent {
+                    number: number as u16,
+                    ..event
+                })
+            })
+            .collect()
     }
 
     fn push_input(
         &self,
         kind: Kind,
         node: usize,
-        head: usize,
+        at: usize,
         local: u32,
         input: u32,
         out: &mut Vec<NodeEvent>,
@@ -134,8 +163,9 @@ impl<N: Node> Nodes<N> {
         for choice in 0..self.outcomes[outcomes as usize].outcomes.len() {
             out.push(NodeEvent {
                 kind,
-                node: node as u16,
-                head: head as u16,
+                node: node as u8,
+                at: at as u16,
+                number: 0,
                 choice: choice as u16,
                 input,
                 outcomes,
@@ -144,10 +174,11 @@ impl<N: Node> Nodes<N> {
     }
 
     fn push_faults(&self, row: &Row, environment: &Environment, out: &mut Vec<NodeEvent>) {
-        let plain = |kind, node: usize, head: usize, input| NodeEvent {
+        let plain = |kind, node: usize, at: usize, input| NodeEvent {
             kind,
-            node: node as u16,
-            head: head as u16,
+            node: node as u8,
+            at: at as u16,
+            number: 0,
             choice: 0,
             input,
             outcomes: 0,
@@ -158,21 +189,18 @@ impl<N: Node> Nodes<N> {
         ] {
             if environment.allows(fault) {
                 for node in 0..self.nodes.len() {
-                    for (head, input) in self.inboxes.heads(row.ids[inbox_slot(node)]).enumerate() {
-                        out.push(plain(kind, node, head, input));
-                    }
+                    let heads = self.inboxes.heads(self.cell(row, node).inbox, self);
+                    out.extend(heads.map(|(at, input)| plain(kind, node, at, input)));
                 }
             }
         }
-        for node in 0..self.nodes.len() {
-            let local = row.ids[local_slot(node)];
-            if self.local(node, local).is_up() {
+        for (node, &(crash, restart)) in self.crash_inputs.iter().enumerate() {
+            let local = self.cell(row, node).local;
+            if self.local(row, node).is_up() {
                 if environment.allows(FaultKind::Crash) {
-                    let crash = self.intern_input(Input::Crash(NodeId(node)));
                     self.push_input(Kind::Crash, node, 0, local, crash, out);
                 }
             } else if environment.allows(FaultKind::Restart) {
-                let restart = self.intern_input(Input::Restart(NodeId(node)));
                 self.push_input(Kind::Restart, node, 0, local, restart, out);
             }
         }
@@ -196,36 +224,39 @@ impl<N: Node> System for Nodes<N> {
             left: FaultKind::ALL.map(|kind| self.faults.budget(kind)),
             cut: None,
         });
-        let mut empty = Row {
-            sum: 0,
-            ids: std::iter::repeat_n(Inboxes::EMPTY, self.slots.len()).collect(),
-        };
-        empty.ids[ENVIRONMENT] = environment;
-        empty.sum = bind(self.environments.hash(environment), self.slots[ENVIRONMENT]);
+        let bound = bind(self.environments.hash(environment), self.slots[ENVIRONMENT]);
+        let mut rows = vec![Row {
+            sum: bound,
+            ids: [environment].into_iter().collect(),
+        }];
+        // Nobody is sent anything before everybody is there.
+        let mut sent = vec![Vec::new()];
         for node in 0..self.nodes.len() {
-            let nothing = bind(
-                self.inboxes.hash(Inboxes::EMPTY),
-                self.slots[inbox_slot(node)],
-            );
-            empty.sum = empty.sum.wrapping_add(nothing);
-        }
-        let mut rows = vec![empty];
-        for node in 0..self.nodes.len() {
-            let starts = self.start(node);
-            rows = rows
-                .iter()
-                .flat_map(|row| starts.iter().map(move |start| (row, start)))
-                .map(|(row, Start { local, sent })| {
-                    let mut row = row.clone();
-                    let slot = local_slot(node);
-                    let id = self.intern_local(node, local.clone());
-                    row.ids[slot] = id;
-                    let hash = bind(self.locals[node].hash(id), self.slots[slot]);
-                    row.sum = row.sum.wrapping_add(hash);
-                    self.send(&mut row, sent);
-                    row
+            let starts: Vec<(u32, Start<N::State>)> = self
+                .start(node)
+                .into_iter()
+                .map(|start| {
+                    let local = self.intern_local(node, start.local.clone());
+                    (self.find_cell(node, local, Inboxes::EMPTY), start)
                 })
                 .collect();
+            let mut more = Vec::new();
+            for (row, sent) in rows.iter().zip(&sent) {
+                for (cell, start) in &starts {
+                    let mut row = row.clone();
+                    row.ids.push(*cell);
+                    row.sum = row.sum.wrapping_add(self.cells[node].get(*cell).bound);
+                    let mut sent = sent.clone();
+                    sent.push(start.sent.clone());
+                    more.push((row, sent));
+                }
+            }
+            (rows, sent) = more.into_iter().unzip();
+        }
+        for (row, sent) in rows.iter_mut().zip(&sent) {
+            for (from, sent) in sent.iter().enumerate() {
+                self.send(row, from, sent);
+            }
         }
         rows
     }
@@ -233,31 +264,8 @@ impl<N: Node> System for Nodes<N> {
     #[inline]
     fn events(&self, row: &Row, out: &mut Vec<NodeEvent>) {
         for node in 0..self.nodes.len() {
-            let local = row.ids[local_slot(node)];
-            let item = self.locals[node].get(local);
-            for &input in &item.own {
-                self.push_input(Kind::Own, node, 0, local, input, out);
-            }
-            if !item.local.is_up() {
-                continue;
-            }
-            for (head, input) in self.inboxes.heads(row.ids[inbox_slot(node)]).enumerate() {
-                let outcomes = self.outcomes_of(local, input);
-                let set = &self.outcomes[outcomes as usize];
-                if set.idle && self.skips_idle {
-                    continue;
-                }
-                for choice in 0..set.outcomes.len() {
-                    out.push(NodeEvent {
-                        kind: Kind::Deliver,
-                        node: node as u16,
-                        head: head as u16,
-                        choice: choice as u16,
-                        input,
-                        outcomes,
-                    });
-                }
-            }
+            let moves = self.cell(row, node).moves(|cell| self.moves(node, cell));
+            out.extend(moves.iter().map(|step| step.event));
         }
         if !self.faults.is_none() {
             self.push_faults(row, self.environment(row), out);
@@ -268,32 +276,46 @@ impl<N: Node> System for Nodes<N> {
     fn next(&self, row: &Row, event: &NodeEvent) -> Result<Row, Failure> {
         let mut next = row.clone();
         let node = usize::from(event.node);
-        let head = usize::from(event.head);
-        let inbox = row.ids[inbox_slot(node)];
+        let at = usize::from(event.at);
+        let cell = self.cell(row, node);
         let spend = |kind| self.environment(row).spend(kind);
         match event.kind {
-            Kind::Own => self.act(&mut next, event)?,
-            Kind::Deliver => {
-                self.set_inbox(&mut next, node, self.inboxes.without(inbox, head, self));
-                self.act(&mut next, event)?;
+            Kind::Own | Kind::Deliver => {
+                let known = &cell.moves(|cell| self.moves(node, cell))[usize::from(event.number)];
+                self.act(&mut next, event, |local| {
+                    known.after(|| {
+                        let inbox = match event.kind {
+                            Kind::Deliver => self.inboxes.without(cell.inbox, at, self),
+                            _ => cell.inbox,
+                        };
+                        self.find_cell(node, local, inbox)
+                    })
+                })?;
             }
             Kind::Drop => {
-                self.set_inbox(&mut next, node, self.inboxes.without(inbox, head, self));
+                self.set_inbox(&mut next, node, self.inboxes.without(cell.inbox, at, self));
                 self.set_environment(&mut next, spend(FaultKind::Drop));
             }
             Kind::Duplicate => {
-                self.set_inbox(&mut next, node, self.inboxes.with_copy(inbox, head, self));
+                self.set_inbox(
+                    &mut next,
+                    node,
+                    self.inboxes.with_copy(cell.inbox, at, self),
+                );
                 self.set_environment(&mut next, spend(FaultKind::Duplicate));
             }
             Kind::Crash => {
-                self.act(&mut next, event)?;
-                if self.network.order == Order::PerLink {
-                    self.set_inbox(&mut next, node, Inboxes::EMPTY);
-                }
+                let inbox = match self.network.order {
+                    Order::Any => cell.inbox,
+                    Order::PerLink => Inboxes::EMPTY,
+                };
+                self.act(&mut next, event, |local| self.find_cell(node, local, inbox))?;
                 self.set_environment(&mut next, spend(FaultKind::Crash));
             }
             Kind::Restart => {
-                self.act(&mut next, event)?;
+                self.act(&mut next, event, |local| {
+                    self.find_cell(node, local, cell.inbox)
+                })?;
                 self.set_environment(&mut next, spend(FaultKind::Restart));
             }
             Kind::Partition => {
@@ -301,7 +323,7 @@ impl<N: Node> System for Nodes<N> {
                 environment.cut = Some(u64::from(event.input));
                 for to in 0..self.nodes.len() {
                     let reaches = |envelope| !environment.separates(self.place(envelope).0, to);
-                    let inbox = self.inboxes.only(row.ids[inbox_slot(to)], self, reaches);
+                    let inbox = self.inboxes.only(self.cell(row, to).inbox, self, reaches);
                     self.set_inbox(&mut next, to, inbox);
                 }
                 self.set_environment(&mut next, environment);
@@ -335,7 +357,7 @@ impl<N: Node> System for Nodes<N> {
 
     fn waiting(&self, row: &Row) -> Vec<ComponentId> {
         (0..self.nodes.len())
-            .filter(|&node| self.local(node, row.ids[local_slot(node)]).waits())
+            .filter(|&node| self.local(row, node).waits())
             .map(ComponentId)
             .collect()
     }
@@ -369,7 +391,7 @@ impl<N: Node> System for Nodes<N> {
                 self.outcome_of(event)
                     .sent
                     .iter()
-                    .map(|&e| exchange(e))
+                    .map(|sent| exchange(sent.envelope))
                     .collect()
             } else {
                 Vec::new()
@@ -390,7 +412,7 @@ impl<N: Node> System for Nodes<N> {
             let rest = self.outcome_of(event).rest.as_ref();
             let choices = rest.map_or(&[][..], |rest| &rest.choices);
             let mut cx = Context::choosing(NodeId(node), self.nodes.len(), choices);
-            let local = self.local(node, row.ids[local_slot(node)]);
+            let local = self.local(row, node);
             self.handle(local, self.input(event.input), &mut cx);
         }
     }

@@ -1,0 +1,205 @@
+//! Arrays of slots, made of blocks of one size.
+//!
+//! A growing table frees arrays of every size, and no later array fits where an earlier one was. So arrays are lists of
+//! equal blocks that are used again, cut from slabs that the operating system backs with large pages where it can:
+//! random access to a table of many megabytes otherwise costs more for translating addresses than for the memory itself.
+
+use std::ops::Index;
+
+use super::flat::Slot;
+
+#[cfg(not(loom))]
+pub(super) use blocks::{Blocks, Slots};
+
+/// Under loom every slot is tracked, and arrays are tiny.
+#[cfg(loom)]
+pub(super) struct Slots(Box<[Slot]>);
+
+#[cfg(loom)]
+pub(super) struct Blocks;
+
+#[cfg(loom)]
+impl Blocks {
+    pub(super) fn new() -> Self {
+        Self
+    }
+}
+
+#[cfg(loom)]
+impl Slots {
+    pub(super) fn empty(len: usize, _blocks: &crate::sync::Arc<Blocks>) -> Self {
+        Self((0..len).map(|_| Slot::empty()).collect())
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.0.len()
+    }
+}
+
+#[cfg(loom)]
+impl Index<usize> for Slots {
+    type Output = Slot;
+
+    fn index(&self, at: usize) -> &Slot {
+        &self.0[at]
+    }
+}
+
+#[cfg(not(loom))]
+mod blocks {
+    use std::alloc::{self, Layout};
+    use std::ptr::NonNull;
+    use std::sync::{Arc, Mutex};
+
+    use super::{Index, Slot};
+
+    /// How many slots a block has: 8 KiB.
+    const BLOCK: usize = 512;
+    /// Slabs double up to the size of a large page.
+    const FIRST_SLAB: usize = 64 << 10;
+    const LARGE_PAGE: usize = 2 << 20;
+
+    /// An array of slots: whole blocks, or a part of the heap where one block would be too much.
+    pub(in super::super) struct Slots {
+        blocks: Box<[NonNull<Slot>]>,
+        len: usize,
+        pool: Arc<Blocks>,
+    }
+
+    /// Blocks to use, and the slabs that they are cut from.
+    pub(in super::super) struct Blocks {
+        pool: Mutex<Pool>,
+    }
+
+    struct Pool {
+        free: Vec<NonNull<Slot>>,
+        slabs: Vec<(NonNull<u8>, Layout)>,
+    }
+
+    // SAFETY: the slots are owned like those of a `Box`, and a slot is two atomics.
+    unsafe impl Send for Slots {}
+    // SAFETY: as above.
+    unsafe impl Sync for Slots {}
+    // SAFETY: blocks in the pool belong to nobody, and slabs are only freed with the pool.
+    unsafe impl Send for Pool {}
+
+    impl Slots {
+        /// `len` empty slots, at least one. An empty slot is all zeros.
+        pub(in super::super) fn empty(len: usize, pool: &Arc<Blocks>) -> Self {
+            let blocks = if len < BLOCK {
+                let layout = small(len);
+                // SAFETY: the layout is not empty.
+                let first = unsafe { alloc::alloc_zeroed(layout) };
+                Box::new([checked(first, layout).cast()]) as Box<[_]>
+            } else {
+                pool.take(len.div_ceil(BLOCK))
+            };
+            Self {
+                blocks,
+                len,
+                pool: Arc::clone(pool),
+            }
+        }
+
+        #[inline]
+        pub(in super::super) fn len(&self) -> usize {
+            self.len
+        }
+    }
+
+    impl Index<usize> for Slots {
+        type Output = Slot;
+
+        #[inline]
+        fn index(&self, at: usize) -> &Slot {
+            debug_assert!(at < self.len);
+            let block = self.blocks[at / BLOCK];
+            // SAFETY: callers stay below `len`, and every slot below it lies in its block and is initialised.
+            unsafe { block.add(at % BLOCK).as_ref() }
+        }
+    }
+
+    impl Drop for Slots {
+        fn drop(&mut self) {
+            if self.len < BLOCK {
+                // SAFETY: this is what `empty` obtained for the same length, and it is given back once.
+                unsafe { alloc::dealloc(self.blocks[0].as_ptr().cast(), small(self.len)) };
+            } else {
+                self.pool.pool.lock().unwrap().free.extend(&self.blocks);
+            }
+        }
+    }
+
+    impl Blocks {
+        pub(in super::super) fn new() -> Self {
+            Self {
+                pool: Mutex::new(Pool {
+                    free: Vec::new(),
+                    slabs: Vec::new(),
+                }),
+            }
+        }
+
+        fn take(&self, count: usize) -> Box<[NonNull<Slot>]> {
+            let taken: Box<[NonNull<Slot>]> = {
+                let mut pool = self.pool.lock().unwrap();
+                while pool.free.len() < count {
+                    pool.add_slab();
+                }
+                let rest = pool.free.len() - count;
+                pool.free.drain(rest..).collect()
+            };
+            for block in &taken {
+                // SAFETY: the block has room for this many slots, is aligned for them and belongs to nobody else.
+                unsafe { block.as_ptr().write_bytes(0, BLOCK) };
+            }
+            taken
+        }
+    }
+
+    impl Pool {
+        fn add_slab(&mut self) {
+            let size = self
+                .slabs
+                .last()
+                .map_or(FIRST_SLAB, |(_, last)| (last.size() * 2).min(LARGE_PAGE));
+            let layout = Layout::from_size_align(size, size).expect("a power of two");
+            // SAFETY: the layout is not empty.
+            let slab = checked(unsafe { alloc::alloc(layout) }, layout);
+            advise_large_pages(slab, size);
+            self.slabs.push((slab, layout));
+            let blocks = size / (BLOCK * size_of::<Slot>());
+            // SAFETY: the slab has room for this many blocks, one after the other.
+            let block = |at| unsafe { slab.cast::<Slot>().add(at * BLOCK) };
+            self.free.extend((0..blocks).rev().map(block));
+        }
+    }
+
+    impl Drop for Pool {
+        fn drop(&mut self) {
+            for &(slab, layout) in &self.slabs {
+                // SAFETY: each slab was obtained with this layout. Every array holds the pool, so none is left.
+                unsafe { alloc::dealloc(slab.as_ptr(), layout) };
+            }
+        }
+    }
+
+    fn small(len: usize) -> Layout {
+        Layout::array::<Slot>(len.max(1)).expect("less than a block")
+    }
+
+    fn checked(memory: *mut u8, layout: Layout) -> NonNull<u8> {
+        NonNull::new(memory).unwrap_or_else(|| alloc::handle_alloc_error(layout))
+    }
+
+    /// Asks for a large page under a slab that is large enough for one. A wish, not a need.
+    fn advise_large_pages(slab: NonNull<u8>, size: usize) {
+        #[cfg(target_os = "linux")]
+        if size >= LARGE_PAGE {
+            // SAFETY: the range is one whole slab that nobody uses yet, and the advice changes no content.
+            unsafe { libc::madvise(slab.as_ptr().cast(), size, libc::MADV_HUGEPAGE) };
+        }
+        #[cfg(not(target_os = "linux"))]
+        let _ = (slab, size);
+    }
+}
