@@ -6,6 +6,7 @@
 use std::fmt::{self, Debug, Display};
 use std::hash::Hash;
 
+use crate::panics;
 use crate::trace::{Effect, Fingerprint, Key, Step};
 
 /// A transition system that Dragnet can explore: states, and in each state a fixed list of enabled events.
@@ -79,6 +80,32 @@ pub trait System: Send + Sync {
     /// A panic counts as a failure too.
     fn next(&self, state: &Self::State, event: &Self::Event) -> Result<Self::State, Failure>;
 
+    /// Calls `each` with the position and the outcome of every event that is enabled in `state`, in the order of
+    /// [`events`](System::events), for which `scratch` can be used.
+    ///
+    /// This is `events` and `next` in one; a system that can do both together faster may do so.
+    #[inline]
+    fn successors(
+        &self,
+        state: &Self::State,
+        scratch: &mut Vec<Self::Event>,
+        mut each: impl FnMut(usize, Result<Self::State, Failure>),
+    ) {
+        scratch.clear();
+        self.events(state, scratch);
+        for (position, event) in scratch.iter().enumerate() {
+            each(
+                position,
+                panics::catch(|| self.next(state, event)).and_then(|next| next),
+            );
+        }
+    }
+
+    /// A hint that the successors of `state` will be asked for shortly: a system can have the memory that this takes on
+    /// its way by then.
+    #[inline]
+    fn anticipate(&self, _state: &Self::State, _when: Ahead) {}
+
     /// A hash of `state` that, for the same key, is the same in every run, in every process and on every machine.
     fn fingerprint(&self, state: &Self::State, key: Key) -> Fingerprint {
         Fingerprint::of(state, key)
@@ -130,6 +157,15 @@ pub trait System: Send + Sync {
     fn introduce(&self, state: &Self::State) -> Vec<String> {
         vec![format!("{state:?}")]
     }
+}
+
+/// How shortly something will be asked for: every state is announced from afar first, then once more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ahead {
+    /// Several states from now.
+    Far,
+    /// Soon; what was asked for from afar has arrived.
+    Near,
 }
 
 /// What kind of step an event is.

@@ -15,7 +15,7 @@ use super::limits::Gauge;
 use super::path::{Execution, Finding, Path, Wrong};
 use super::store::Store;
 use super::walk::{Explored, LeftOut, Space, Successor};
-use crate::system::System;
+use crate::system::{Ahead, System};
 use crate::tables::Upsert;
 use crate::trace::Fingerprint;
 
@@ -28,14 +28,13 @@ const CHUNK: usize = 512;
 /// How many successors are computed before the first of them is looked up: the time that a look-up needs to reach
 /// memory.
 const BATCH: usize = 32;
+/// How many states before its turn a state is announced to the system for the second time.
+const AHEAD: usize = 4;
 
-struct Pending<T> {
-    state: T,
-    fingerprint: Fingerprint,
-}
+/// States of one level, still to be expanded.
+type Chunk<T> = Vec<T>;
 
-type Chunk<T> = Vec<Pending<T>>;
-
+/// A successor whose look-up is on its way.
 struct Born<T> {
     state: T,
     fingerprint: Fingerprint,
@@ -122,7 +121,7 @@ impl<S: System, K: Store<S>> Breadth<'_, S, K> {
             self.gauge.add(1, 0);
             self.gauge.frontier.fetch_add(1, Ordering::Relaxed);
             self.judge(0, &state, fingerprint, finding);
-            chunk.push(Pending { state, fingerprint });
+            chunk.push(state);
         }
         Ok(chunk)
     }
@@ -202,9 +201,9 @@ impl<S: System, K: Store<S>> Breadth<'_, S, K> {
             let Some(mut chunk) = current.lock().unwrap().pop() else {
                 break;
             };
-            for pending in &chunk {
-                events.clear();
-                self.expand(level, pending, &mut events, &mut batch, &mut harvest);
+            for (at, state) in chunk.iter().enumerate() {
+                self.anticipate(&chunk, at);
+                self.expand(level, state, &mut events, &mut batch, &mut harvest);
                 if batch.len() >= BATCH {
                     self.settle(level, &mut batch, &mut grown, next, &mut harvest);
                 }
@@ -231,41 +230,57 @@ impl<S: System, K: Store<S>> Breadth<'_, S, K> {
         harvest
     }
 
+    /// Announces the states that come after the one at `at`.
+    #[inline]
+    fn anticipate(&self, chunk: &Chunk<S::State>, at: usize) {
+        if let Some(state) = chunk.get(at + 2 * AHEAD) {
+            self.space.system.anticipate(state, Ahead::Far);
+        }
+        if let Some(state) = chunk.get(at + AHEAD) {
+            self.space.system.anticipate(state, Ahead::Near);
+        }
+    }
+
     #[inline]
     fn expand(
         &self,
         level: u64,
-        pending: &Pending<S::State>,
+        state: &S::State,
         events: &mut Vec<S::Event>,
         batch: &mut Vec<Born<S::State>>,
         harvest: &mut Harvest,
     ) {
+        let fingerprint = self.space.fingerprint(state);
         let here = |event, wrong| Finding {
             level,
-            state: pending.fingerprint,
+            state: fingerprint,
             event,
             wrong,
         };
-        if let Some(wrong) = self.space.events(&pending.state, events) {
-            Finding::keep_least(&mut harvest.finding, here(None, wrong));
-        }
-        for (position, event) in events.iter().enumerate() {
-            match self.space.take(&pending.state, event) {
-                None => continue,
-                Some(Successor::Failed(failure)) => {
+        let Harvest {
+            finding,
+            transitions,
+            ..
+        } = harvest;
+        let wrong = self.space.expand(state, events, |position, successor| {
+            *transitions += 1;
+            match successor {
+                Successor::Failed(failure) => {
                     let found = here(Some(position), Wrong::Failed(failure));
-                    Finding::keep_least(&mut harvest.finding, found);
+                    Finding::keep_least(finding, found);
                 }
-                Some(Successor::State(state, fingerprint)) => {
-                    self.store.prefetch(fingerprint);
+                Successor::State(state, born) => {
+                    self.store.prefetch(born);
                     batch.push(Born {
                         state,
-                        fingerprint,
-                        parent: pending.fingerprint,
+                        fingerprint: born,
+                        parent: fingerprint,
                     });
                 }
             }
-            harvest.transitions += 1;
+        });
+        if let Some(wrong) = wrong {
+            Finding::keep_least(finding, here(None, wrong));
         }
     }
 
@@ -298,10 +313,7 @@ impl<S: System, K: Store<S>> Breadth<'_, S, K> {
                 let spare = self.spare.lock().unwrap().pop();
                 *grown = spare.unwrap_or_else(|| Vec::with_capacity(CHUNK));
             }
-            grown.push(Pending {
-                state: born.state,
-                fingerprint: born.fingerprint,
-            });
+            grown.push(born.state);
             if grown.len() == CHUNK {
                 next.lock().unwrap().push(mem::take(grown));
             }
@@ -311,32 +323,31 @@ impl<S: System, K: Store<S>> Breadth<'_, S, K> {
     /// At the depth bound: is there anything behind it?
     fn at_bound(&self, frontier: &[Chunk<S::State>]) -> Explored {
         let mut events = Vec::new();
-        for pending in frontier.iter().flatten() {
-            events.clear();
-            if let Some(wrong) = self.space.events(&pending.state, &mut events)
-                && matches!(wrong, Wrong::Deadlock(..))
-            {
-                // A deadlock at the bound is still within it.
-                let level = self.gauge.depth.load(Ordering::Relaxed);
-                return self.report(&Finding {
-                    level,
-                    state: pending.fingerprint,
+        let mut deeper = false;
+        let mut finding = None;
+        for state in frontier.iter().flatten() {
+            let wrong = self.space.expand(state, &mut events, |_, successor| {
+                deeper |= match successor {
+                    Successor::Failed(_) => true,
+                    Successor::State(state, fingerprint) => {
+                        !self.store.contains(&state, fingerprint)
+                    }
+                };
+            });
+            // What is wrong with the state itself is still within the bound.
+            if let Some(wrong) = wrong {
+                let found = Finding {
+                    level: self.gauge.depth.load(Ordering::Relaxed),
+                    state: self.space.fingerprint(state),
                     event: None,
                     wrong,
-                });
+                };
+                Finding::keep_least(&mut finding, found);
             }
         }
-        let mut behind = frontier.iter().flatten().flat_map(|pending| {
-            let mut events = Vec::new();
-            self.space.events(&pending.state, &mut events);
-            events
-                .into_iter()
-                .filter_map(|event| self.space.take(&pending.state, &event))
-        });
-        let deeper = behind.any(|successor| match successor {
-            Successor::Failed(_) => true,
-            Successor::State(state, fingerprint) => !self.store.contains(&state, fingerprint),
-        });
+        if let Some(found) = finding {
+            return self.report(&found);
+        }
         let mut explored = Explored::to_the_end(self.gauge);
         if deeper && explored.left_out.is_none() {
             explored.left_out = Some(LeftOut::Deeper);

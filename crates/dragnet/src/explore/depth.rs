@@ -281,29 +281,49 @@ impl<S: System, K: Store<S>> Walker<'_, S, K> {
     fn expand(&mut self, state: &S::State) -> Option<Wrong> {
         let search = self.search;
         let depth = self.root_depth + self.frames.len() as u64 - 2;
-        self.events.clear();
-        if let Some(wrong) = search.space.events(state, &mut self.events) {
-            return Some(wrong);
-        }
         let at_bound = search.bound == Some(depth);
-        for position in 0..self.events.len() {
-            match search.space.take(state, &self.events[position]) {
-                None => {}
-                Some(Successor::Failed(_)) if at_bound => self.overflow = true,
-                Some(Successor::Failed(failure)) => {
-                    self.transitions += 1;
-                    return Some(self.wrong_at(position, Wrong::Failed(failure)));
+        let Self {
+            events,
+            born,
+            transitions,
+            beyond,
+            overflow,
+            ..
+        } = self;
+        let mut failed = None;
+        let stuck = search
+            .space
+            .expand(state, events, |position, successor| match successor {
+                _ if failed.is_some() => {}
+                Successor::Failed(_) if at_bound => *overflow = true,
+                Successor::Failed(failure) => {
+                    *transitions += 1;
+                    failed = Some((position, failure));
                 }
-                Some(Successor::State(state, fingerprint)) if at_bound => {
-                    self.look_beyond(&state, fingerprint);
+                Successor::State(state, fingerprint) if at_bound => {
+                    // Behind the bound, unless it is known already.
+                    if !search.store.contains(&state, fingerprint) {
+                        if beyond.len() < BEYOND {
+                            beyond.push(fingerprint);
+                        } else {
+                            *overflow = true;
+                        }
+                    }
                 }
-                Some(Successor::State(state, fingerprint)) => {
-                    self.transitions += 1;
+                Successor::State(state, fingerprint) => {
+                    *transitions += 1;
                     search.store.prefetch(fingerprint);
                     let position = Some(position);
-                    self.born.push((Child { state, position }, fingerprint));
+                    born.push((Child { state, position }, fingerprint));
                 }
-            }
+            });
+        if stuck.is_some() {
+            self.born.clear();
+            return stuck;
+        }
+        if let Some((position, failure)) = failed {
+            self.born.clear();
+            return Some(self.wrong_at(position, Wrong::Failed(failure)));
         }
         let first = self.children.len();
         let mut wrong = None;
@@ -340,18 +360,6 @@ impl<S: System, K: Store<S>> Walker<'_, S, K> {
             .expect("the frame being filled")
             .taken = Some(position);
         wrong
-    }
-
-    /// Notes a state behind the bound, unless it is known already.
-    fn look_beyond(&mut self, state: &S::State, fingerprint: Fingerprint) {
-        if self.search.store.contains(state, fingerprint) {
-            return;
-        }
-        if self.beyond.len() == BEYOND {
-            self.overflow = true;
-        } else {
-            self.beyond.push(fingerprint);
-        }
     }
 
     /// The way to the state that is being looked at.

@@ -123,9 +123,12 @@ impl<S: System> Space<'_, S> {
     }
 
     /// Where `event` leads from `state`; `None` when that is outside the space.
-    #[inline]
     pub(crate) fn take(&self, state: &S::State, event: &S::Event) -> Option<Successor<S::State>> {
-        let next = next(self.system, state, event);
+        self.place(next(self.system, state, event))
+    }
+
+    #[inline]
+    fn place(&self, next: Result<S::State, Failure>) -> Option<Successor<S::State>> {
         match next.and_then(|next| Ok((self.is_inside(&next)?, next))) {
             Err(failure) => Some(Successor::Failed(failure)),
             Ok((false, _)) => None,
@@ -134,6 +137,32 @@ impl<S: System> Space<'_, S> {
                 Some(Successor::State(next, fingerprint))
             }
         }
+    }
+
+    /// Calls `each` with the position and the successor of every event of `state` that stays inside the space, and says
+    /// what is wrong with there being no others.
+    #[inline]
+    pub(crate) fn expand(
+        &self,
+        state: &S::State,
+        scratch: &mut Vec<S::Event>,
+        mut each: impl FnMut(usize, Successor<S::State>),
+    ) -> Option<Wrong> {
+        let stuck = match self.properties.deadlock() {
+            Some(_) => {
+                scratch.clear();
+                self.events(state, scratch)
+            }
+            None => None,
+        };
+        let expanded = panics::catch(|| {
+            self.system.successors(state, scratch, |position, next| {
+                if let Some(successor) = self.place(next) {
+                    each(position, successor);
+                }
+            });
+        });
+        expanded.err().map(Wrong::Failed).or(stuck)
     }
 }
 

@@ -29,6 +29,7 @@
 use std::ptr;
 
 use super::domain::{Domain, Padded};
+use super::prefetch;
 use super::slots::Slots;
 use crate::sync::{Arc, AtomicPtr, AtomicU64, AtomicUsize, Mutex, Ordering};
 
@@ -38,7 +39,7 @@ const UNSET: u64 = 0;
 const FROZEN_BIT: u64 = 1 << 63;
 
 /// How much larger an array is than the one before: memory against time spent copying.
-const GROWTH: f64 = 1.35;
+const GROWTH: f64 = 1.3;
 
 /// From this capacity on, one insertion in sixteen is counted: the counter is then no longer fought over.
 const SAMPLED_FROM: usize = 4096;
@@ -123,15 +124,7 @@ impl FlatTable {
     pub(crate) fn prefetch(&self, key: u64) {
         let key = usable(key);
         let array = self.array(self.shard(key));
-        let slot: *const Slot = &array.slots[array.home(key, self.shard_bits)];
-        #[cfg(all(target_arch = "x86_64", not(loom)))]
-        // SAFETY: a prefetch has no effect on memory, and SSE is part of x86-64.
-        unsafe {
-            use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-            _mm_prefetch(slot.cast::<i8>(), _MM_HINT_T0);
-        }
-        #[cfg(not(all(target_arch = "x86_64", not(loom))))]
-        let _ = slot;
+        prefetch(&array.slots.run(array.home(key, self.shard_bits))[0]);
     }
 
     /// The value of `key`, once it is set.
@@ -139,22 +132,30 @@ impl FlatTable {
     pub(crate) fn get(&self, key: u64) -> Option<u64> {
         let key = usable(key);
         let shard = self.shard(key);
-        loop {
+        'array: loop {
             let array = self.array(shard);
             let mut at = array.home(key, self.shard_bits);
-            for _ in 0..array.slots.len() {
-                let slot = &array.slots[at];
-                match slot.key.load(Ordering::Acquire) {
-                    found if found == key => {
-                        let value = slot.value.load(Ordering::Acquire) & !FROZEN_BIT;
-                        return (value != UNSET).then_some(value);
+            let mut probed = 0;
+            while probed < array.slots.len() {
+                let run = array.slots.run(at);
+                for slot in run {
+                    match slot.key.load(Ordering::Acquire) {
+                        found if found == key => {
+                            let value = slot.value.load(Ordering::Acquire) & !FROZEN_BIT;
+                            return (value != UNSET).then_some(value);
+                        }
+                        EMPTY => return None,
+                        FROZEN => {
+                            self.wait_for_growth(shard, array);
+                            continue 'array;
+                        }
+                        _ => {}
                     }
-                    EMPTY => return None,
-                    FROZEN => break,
-                    _ => at = array.after(at),
                 }
+                probed += run.len();
+                at = array.after(at, run.len());
             }
-            self.wait_for_growth(shard, array);
+            return None;
         }
     }
 
@@ -169,32 +170,36 @@ impl FlatTable {
         'array: loop {
             let array = self.array(shard);
             let mut at = array.home(key, self.shard_bits);
-            let mut probes = 0;
-            let slot = loop {
-                let slot = &array.slots[at];
-                let mut found = slot.key.load(Ordering::Acquire);
-                if found == EMPTY {
-                    match slot
-                        .key
-                        .compare_exchange(EMPTY, key, Ordering::AcqRel, Ordering::Acquire)
-                    {
-                        Ok(_) => {
-                            inserted = true;
-                            found = key;
+            let mut probed = 0;
+            let slot = 'probe: loop {
+                let run = array.slots.run(at);
+                for slot in run {
+                    let mut found = slot.key.load(Ordering::Acquire);
+                    if found == EMPTY {
+                        match slot.key.compare_exchange(
+                            EMPTY,
+                            key,
+                            Ordering::AcqRel,
+                            Ordering::Acquire,
+                        ) {
+                            Ok(_) => {
+                                inserted = true;
+                                found = key;
+                            }
+                            Err(now) => found = now,
                         }
-                        Err(now) => found = now,
+                    }
+                    if found == key {
+                        break 'probe slot;
+                    }
+                    if found == FROZEN {
+                        self.wait_for_growth(shard, array);
+                        continue 'array;
                     }
                 }
-                if found == key {
-                    break slot;
-                }
-                if found == FROZEN {
-                    self.wait_for_growth(shard, array);
-                    continue 'array;
-                }
-                at = array.after(at);
-                probes += 1;
-                if probes == array.slots.len() {
+                probed += run.len();
+                at = array.after(at, run.len());
+                if probed >= array.slots.len() {
                     self.grow(shard, array);
                     continue 'array;
                 }
@@ -240,7 +245,7 @@ impl FlatTable {
         let mut at = array.home(prefix, self.shard_bits);
         let mut found = Vec::new();
         for _ in 0..array.slots.len() {
-            let slot = &array.slots[at];
+            let slot = &array.slots.run(at)[0];
             let key = slot.key.load(Ordering::Acquire);
             if key == EMPTY {
                 break;
@@ -248,7 +253,7 @@ impl FlatTable {
             if key >> (64 - bits) == prefix >> (64 - bits) {
                 found.push((key, slot.value.load(Ordering::Acquire) & !FROZEN_BIT));
             }
-            at = array.after(at);
+            at = array.after(at, 1);
         }
         found
     }
@@ -285,18 +290,23 @@ impl FlatTable {
         }
         let capacity = current.slots.len();
         let new = Array::new((capacity as f64 * GROWTH) as usize + 1, &self.domain);
-        for at in 0..current.slots.len() {
-            let slot = &current.slots[at];
-            let key =
-                match slot
-                    .key
-                    .compare_exchange(EMPTY, FROZEN, Ordering::AcqRel, Ordering::Acquire)
-                {
+        let mut at = 0;
+        while at < capacity {
+            let run = current.slots.run(at);
+            for slot in run {
+                let key = match slot.key.compare_exchange(
+                    EMPTY,
+                    FROZEN,
+                    Ordering::AcqRel,
+                    Ordering::Acquire,
+                ) {
                     Ok(_) => continue,
                     Err(key) => key,
                 };
-            let value = slot.value.fetch_or(FROZEN_BIT, Ordering::AcqRel);
-            new.put_alone(key, value, self.shard_bits);
+                let value = slot.value.fetch_or(FROZEN_BIT, Ordering::AcqRel);
+                new.put_alone(key, value, self.shard_bits);
+            }
+            at += run.len();
         }
         let old = shard
             .array
@@ -333,25 +343,30 @@ impl Array {
         ((place * self.slots.len() as u64) >> 32) as usize
     }
 
+    /// The place `slots` behind `at`, at most the end, which is the start again.
     #[inline]
-    fn after(&self, at: usize) -> usize {
-        if at + 1 == self.slots.len() {
+    fn after(&self, at: usize, slots: usize) -> usize {
+        if at + slots == self.slots.len() {
             0
         } else {
-            at + 1
+            at + slots
         }
     }
 
     /// Inserts while no other thread can see this array.
     fn put_alone(&self, key: u64, value: u64, shard_bits: u32) {
         let mut at = self.home(key, shard_bits);
-        while self.slots[at].key.load(Ordering::Relaxed) != EMPTY {
-            at = self.after(at);
+        loop {
+            let run = self.slots.run(at);
+            for slot in run {
+                if slot.key.load(Ordering::Relaxed) == EMPTY {
+                    slot.key.store(key, Ordering::Relaxed);
+                    slot.value.store(value & !FROZEN_BIT, Ordering::Relaxed);
+                    return;
+                }
+            }
+            at = self.after(at, run.len());
         }
-        self.slots[at].key.store(key, Ordering::Relaxed);
-        self.slots[at]
-            .value
-            .store(value & !FROZEN_BIT, Ordering::Relaxed);
     }
 }
 

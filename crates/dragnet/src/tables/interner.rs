@@ -2,13 +2,13 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use super::{Domain, FlatTable};
+use super::{Arena, Domain, FlatTable};
 use crate::sync::Arc;
 
 /// Keeps each distinct value once and names it by a `u32`. Numbers follow the order of arrival, which differs from run
 /// to run with several threads, so they never reach a fingerprint, an order or a report.
 pub(crate) struct Interner<T> {
-    items: boxcar::Vec<Item<T>>,
+    items: Arena<Item<T>>,
     index: FlatTable,
     distinct: AtomicUsize,
 }
@@ -24,7 +24,7 @@ struct Item<T> {
 impl<T: Eq> Interner<T> {
     pub(crate) fn new(domain: &Arc<Domain>) -> Self {
         Self {
-            items: boxcar::Vec::new(),
+            items: Arena::new(),
             index: FlatTable::small(domain),
             distinct: AtomicUsize::new(0),
         }
@@ -42,23 +42,22 @@ impl<T: Eq> Interner<T> {
                     let value = wanted.take().expect("it is pushed only once");
                     self.items.push(Item { hash, value })
                 });
-                assert!(id < u32::MAX as usize, "more than 2^32 distinct values");
-                self.index.upsert(key, id as u64 + 1, |old, _| old);
+                self.index.upsert(key, u64::from(id) + 1, |old, _| old);
                 // What counts is whose number stands there: with two threads it may be the other's, and the item just
                 // pushed stays behind, unused.
                 self.index.get(key).expect("it has just been set")
             });
-            let id = found as usize - 1;
+            let id = (found - 1) as u32;
             if pushed == Some(id) {
                 self.distinct.fetch_add(1, Ordering::Relaxed);
-                return (id as u32, true);
+                return (id, true);
             }
             let value = match pushed {
-                Some(id) => &self.items[id].value,
+                Some(id) => &self.items.get(id).value,
                 None => wanted.as_ref().expect("it is not pushed yet"),
             };
-            if self.items[id].value == *value {
-                return (id as u32, false);
+            if self.items.get(id).value == *value {
+                return (id, false);
             }
             key = key.wrapping_add(NEXT);
         }
@@ -68,9 +67,9 @@ impl<T: Eq> Interner<T> {
     pub(crate) fn find(&self, hash: u64, is: impl Fn(&T) -> bool) -> Option<u32> {
         let mut key = hash;
         while let Some(found) = self.index.get(key) {
-            let id = found as usize - 1;
-            if is(&self.items[id].value) {
-                return Some(id as u32);
+            let id = (found - 1) as u32;
+            if is(&self.items.get(id).value) {
+                return Some(id);
             }
             key = key.wrapping_add(NEXT);
         }
@@ -79,17 +78,17 @@ impl<T: Eq> Interner<T> {
 
     /// Every value with its hash. With several threads some may appear twice.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (u64, &T)> {
-        self.items.iter().map(|(_, item)| (item.hash, &item.value))
+        self.items.iter().map(|item| (item.hash, &item.value))
     }
 
     #[inline]
     pub(crate) fn get(&self, id: u32) -> &T {
-        &self.items[id as usize].value
+        &self.items.get(id).value
     }
 
     #[inline]
     pub(crate) fn hash(&self, id: u32) -> u64 {
-        self.items[id as usize].hash
+        self.items.get(id).hash
     }
 
     pub(crate) fn len(&self) -> usize {

@@ -4,8 +4,6 @@
 //! equal blocks that are used again, cut from slabs that the operating system backs with large pages where it can:
 //! random access to a table of many megabytes otherwise costs more for translating addresses than for the memory itself.
 
-use std::ops::Index;
-
 use super::flat::Slot;
 
 #[cfg(not(loom))]
@@ -34,14 +32,9 @@ impl Slots {
     pub(super) fn len(&self) -> usize {
         self.0.len()
     }
-}
 
-#[cfg(loom)]
-impl Index<usize> for Slots {
-    type Output = Slot;
-
-    fn index(&self, at: usize) -> &Slot {
-        &self.0[at]
+    pub(super) fn run(&self, at: usize) -> &[Slot] {
+        &self.0[at..]
     }
 }
 
@@ -49,12 +42,13 @@ impl Index<usize> for Slots {
 mod blocks {
     use std::alloc::{self, Layout};
     use std::ptr::NonNull;
+    use std::slice;
     use std::sync::{Arc, Mutex};
 
-    use super::{Index, Slot};
+    use super::Slot;
 
-    /// How many slots a block has: 8 KiB.
-    const BLOCK: usize = 512;
+    /// How many slots a block has: 4 KiB.
+    const BLOCK: usize = 256;
     /// Slabs double up to the size of a large page.
     const FIRST_SLAB: usize = 64 << 10;
     const LARGE_PAGE: usize = 2 << 20;
@@ -105,17 +99,18 @@ mod blocks {
         pub(in super::super) fn len(&self) -> usize {
             self.len
         }
-    }
 
-    impl Index<usize> for Slots {
-        type Output = Slot;
-
+        /// The slots from `at` to the end of its block.
         #[inline]
-        fn index(&self, at: usize) -> &Slot {
+        pub(in super::super) fn run(&self, at: usize) -> &[Slot] {
             debug_assert!(at < self.len);
-            let block = self.blocks[at / BLOCK];
+            let (block, offset) = (at / BLOCK, at % BLOCK);
+            let end = (self.len - block * BLOCK).min(BLOCK);
             // SAFETY: callers stay below `len`, and every slot below it lies in its block and is initialised.
-            unsafe { block.add(at % BLOCK).as_ref() }
+            unsafe {
+                let first = self.blocks[block].add(offset);
+                slice::from_raw_parts(first.as_ptr(), end - offset)
+            }
         }
     }
 

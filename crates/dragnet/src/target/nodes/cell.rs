@@ -8,11 +8,11 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use super::steps::NodeEvent;
-use crate::tables::{Domain, FlatTable};
+use crate::tables::{Arena, Domain, FlatTable, prefetch};
 use crate::trace::scatter;
 
 pub(super) struct Cells {
-    cells: boxcar::Vec<Cell>,
+    cells: Arena<Cell>,
     /// From (local state, inbox) to the cell.
     index: FlatTable,
     /// From (cell, envelope that arrives) to the cell after.
@@ -58,7 +58,7 @@ impl Move {
 impl Cells {
     pub(super) fn new(domain: &Arc<Domain>) -> Self {
         Self {
-            cells: boxcar::Vec::new(),
+            cells: Arena::new(),
             index: FlatTable::small(domain),
             arrivals: FlatTable::small(domain),
         }
@@ -66,7 +66,7 @@ impl Cells {
 
     #[inline]
     pub(super) fn get(&self, id: u32) -> &Cell {
-        &self.cells[id as usize]
+        self.cells.get(id)
     }
 
     /// The cell of a local state and an inbox; `bound` computes what it adds to a row's sum.
@@ -79,8 +79,7 @@ impl Cells {
                 inbox,
                 moves: OnceLock::new(),
             });
-            assert!(id < u32::MAX as usize, "more than 2^32 distinct cells");
-            self.index.upsert(key, id as u64 + 1, |old, _| old);
+            self.index.upsert(key, u64::from(id) + 1, |old, _| old);
             self.index.get(key).expect("it has just been set")
         });
         (known - 1) as u32
@@ -108,6 +107,14 @@ impl Cells {
 }
 
 impl Cell {
+    /// Brings the moves into the cache.
+    #[inline]
+    pub(super) fn anticipate(&self) {
+        if let Some(first) = self.moves.get().and_then(|moves| moves.first()) {
+            prefetch(first);
+        }
+    }
+
     /// What its node can do, in a fixed order.
     #[inline]
     pub(super) fn moves(&self, find: impl FnOnce(&Self) -> Vec<Move>) -> &[Move] {

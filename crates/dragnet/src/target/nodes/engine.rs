@@ -21,7 +21,7 @@ use super::row::{ENVIRONMENT, Row, cell_place};
 use super::{InFlight, Node, NodeId, Snapshot, Timer};
 use crate::panics;
 use crate::system::Failure;
-use crate::tables::{FlatTable, Interner};
+use crate::tables::{Arena, FlatTable, Interner};
 use crate::target::{Setting, Watch};
 use crate::trace::{Fingerprint, Key, bind, scatter};
 
@@ -43,7 +43,7 @@ pub struct Nodes<N: Node> {
     pub(super) inboxes: Inboxes,
     pub(super) cells: Vec<Cells>,
     pub(super) environments: Interner<Environment>,
-    pub(super) outcomes: boxcar::Vec<OutcomeSet<N::Msg>>,
+    pub(super) outcomes: Arena<OutcomeSet<N::Msg>>,
     pub(super) memo: FlatTable,
     pub(super) handler_runs: AtomicU64,
     /// For each node, the inputs with which it crashes and restarts.
@@ -175,7 +175,7 @@ impl<N: Node> Nodes<N> {
             inboxes: Inboxes::new(network.order, key, domain),
             cells: nodes.iter().map(|_| Cells::new(domain)).collect(),
             environments: Interner::new(domain),
-            outcomes: boxcar::Vec::new(),
+            outcomes: Arena::new(),
             memo: FlatTable::small(domain),
             handler_runs: AtomicU64::new(0),
             nodes,
@@ -324,7 +324,7 @@ impl<N: Node> Nodes<N> {
             "a handler offers more than 65,535 choices"
         );
         let id = self.outcomes.push(OutcomeSet { outcomes, idle });
-        self.memo.upsert(key, id as u64 + 1, |old, _| old);
+        self.memo.upsert(key, u64::from(id) + 1, |old, _| old);
         (self.memo.get(key).expect("it has just been set") - 1) as u32
     }
 

@@ -8,7 +8,8 @@ use super::local::Input;
 use super::network::Order;
 use super::row::{ENVIRONMENT, Row, cell_place};
 use super::{Context, Node, NodeId};
-use crate::system::{ComponentId, EventKind, Failure, System};
+use crate::system::{Ahead, ComponentId, EventKind, Failure, System};
+use crate::tables::prefetch;
 use crate::trace::{Effect, Exchange, Fingerprint, Key, Step, bind, finish};
 
 /// A step of a cluster.
@@ -99,6 +100,25 @@ impl<N: Node> Nodes<N> {
         }
     }
 
+    /// The row after a node's own input or a delivery.
+    #[inline]
+    fn make(&self, row: &Row, cell: &Cell, step: &Move) -> Result<Row, Failure> {
+        let event = &step.event;
+        let mut next = row.clone();
+        self.act(&mut next, event, |local| {
+            step.after(|| {
+                let inbox = match event.kind {
+                    Kind::Deliver => self
+                        .inboxes
+                        .without(cell.inbox, usize::from(event.at), self),
+                    _ => cell.inbox,
+                };
+                self.find_cell(usize::from(event.node), local, inbox)
+            })
+        })?;
+        Ok(next)
+    }
+
     /// Replaces the cell of the node that acts by `after`, and sends what it sends.
     #[inline]
     fn act(
@@ -121,7 +141,7 @@ impl<N: Node> Nodes<N> {
 
     #[inline]
     pub(super) fn outcome_of(&self, event: &NodeEvent) -> &Outcome<N::Msg> {
-        &self.outcomes[event.outcomes as usize].outcomes[usize::from(event.choice)]
+        &self.outcomes.get(event.outcomes).outcomes[usize::from(event.choice)]
     }
 
     /// What a node can do in a cell: its own inputs, then deliveries.
@@ -134,7 +154,7 @@ impl<N: Node> Nodes<N> {
         if item.local.is_up() {
             for (at, input) in self.inboxes.heads(cell.inbox, self) {
                 let outcomes = self.outcomes_of(cell.local, input);
-                if !(self.skips_idle && self.outcomes[outcomes as usize].idle) {
+                if !(self.skips_idle && self.outcomes.get(outcomes).idle) {
                     self.push_input(Kind::Deliver, node, at, cell.local, input, &mut events);
                 }
             }
@@ -160,7 +180,7 @@ impl<N: Node> Nodes<N> {
         out: &mut Vec<NodeEvent>,
     ) {
         let outcomes = self.outcomes_of(local, input);
-        for choice in 0..self.outcomes[outcomes as usize].outcomes.len() {
+        for choice in 0..self.outcomes.get(outcomes).outcomes.len() {
             out.push(NodeEvent {
                 kind,
                 node: node as u8,
@@ -273,6 +293,41 @@ impl<N: Node> System for Nodes<N> {
     }
 
     #[inline]
+    fn anticipate(&self, row: &Row, when: Ahead) {
+        for node in 0..self.nodes.len() {
+            let cell = self.cell(row, node);
+            match when {
+                Ahead::Far => prefetch(cell),
+                Ahead::Near => cell.anticipate(),
+            }
+        }
+    }
+
+    #[inline]
+    fn successors(
+        &self,
+        row: &Row,
+        scratch: &mut Vec<NodeEvent>,
+        mut each: impl FnMut(usize, Result<Row, Failure>),
+    ) {
+        let mut position = 0;
+        for node in 0..self.nodes.len() {
+            let cell = self.cell(row, node);
+            for step in cell.moves(|cell| self.moves(node, cell)) {
+                each(position, self.make(row, cell, step));
+                position += 1;
+            }
+        }
+        if !self.faults.is_none() {
+            scratch.clear();
+            self.push_faults(row, self.environment(row), scratch);
+            for (fault, event) in scratch.iter().enumerate() {
+                each(position + fault, self.next(row, event));
+            }
+        }
+    }
+
+    #[inline]
     fn next(&self, row: &Row, event: &NodeEvent) -> Result<Row, Failure> {
         let mut next = row.clone();
         let node = usize::from(event.node);
@@ -281,16 +336,8 @@ impl<N: Node> System for Nodes<N> {
         let spend = |kind| self.environment(row).spend(kind);
         match event.kind {
             Kind::Own | Kind::Deliver => {
-                let known = &cell.moves(|cell| self.moves(node, cell))[usize::from(event.number)];
-                self.act(&mut next, event, |local| {
-                    known.after(|| {
-                        let inbox = match event.kind {
-                            Kind::Deliver => self.inboxes.without(cell.inbox, at, self),
-                            _ => cell.inbox,
-                        };
-                        self.find_cell(node, local, inbox)
-                    })
-                })?;
+                let moves = cell.moves(|cell| self.moves(node, cell));
+                return self.make(row, cell, &moves[usize::from(event.number)]);
             }
             Kind::Drop => {
                 self.set_inbox(&mut next, node, self.inboxes.without(cell.inbox, at, self));
@@ -349,7 +396,7 @@ impl<N: Node> System for Nodes<N> {
 
     fn kind(&self, _row: &Row, event: &NodeEvent) -> EventKind {
         match event.kind {
-            Kind::Deliver if self.outcomes[event.outcomes as usize].idle => EventKind::Idle,
+            Kind::Deliver if self.outcomes.get(event.outcomes).idle => EventKind::Idle,
             Kind::Own | Kind::Deliver | Kind::Heal => EventKind::Progress,
             _ => EventKind::Fault,
         }

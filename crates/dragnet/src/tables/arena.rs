@@ -1,0 +1,160 @@
+//! A list that only grows, and whose items stay where they are.
+//!
+//! # Protocol
+//!
+//! A push takes the next number, makes sure that there is a bucket for it, writes the item and returns the number. Buckets
+//! double in size and never move. A number reaches another thread only through a table, whose values are stored with
+//! `Release` and loaded with `Acquire`, so whoever holds a number sees its item; that is why looking one up needs no
+//! check. Numbers must come from `push`, of the same arena.
+
+use std::alloc::{self, Layout};
+use std::mem::MaybeUninit;
+use std::ptr;
+use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
+
+const FIRST_BITS: u32 = 5;
+const BUCKETS: usize = 33 - FIRST_BITS as usize;
+
+pub(crate) struct Arena<T> {
+    buckets: [AtomicPtr<MaybeUninit<T>>; BUCKETS],
+    len: AtomicUsize,
+}
+
+// SAFETY: items are reached by reference from several threads, and dropped by one.
+unsafe impl<T: Send + Sync> Sync for Arena<T> {}
+// SAFETY: the arena owns its items.
+unsafe impl<T: Send> Send for Arena<T> {}
+
+impl<T> Arena<T> {
+    pub(crate) fn new() -> Self {
+        Self {
+            buckets: [const { AtomicPtr::new(ptr::null_mut()) }; BUCKETS],
+            len: AtomicUsize::new(0),
+        }
+    }
+
+    /// Adds an item, and names it.
+    pub(crate) fn push(&self, item: T) -> u32 {
+        let id = self.len.fetch_add(1, Ordering::Relaxed);
+        assert!(id < u32::MAX as usize, "more than 2^32 distinct values");
+        let (bucket, at) = place(id as u32);
+        let first = self.bucket(bucket);
+        // SAFETY: the bucket has room at this place, and this place belongs to this number alone.
+        unsafe { first.add(at).write(MaybeUninit::new(item)) };
+        id as u32
+    }
+
+    /// The item with this number, which `push` returned.
+    #[inline]
+    pub(crate) fn get(&self, id: u32) -> &T {
+        debug_assert!((id as usize) < self.len.load(Ordering::Relaxed));
+        let (bucket, at) = place(id);
+        // SAFETY: the number comes from `push`, which wrote the item before it returned, and it came here by way of an
+        // acquiring load; items never move and are dropped only with the arena.
+        unsafe {
+            let first = self.buckets.get_unchecked(bucket).load(Ordering::Acquire);
+            (*first.add(at)).assume_init_ref()
+        }
+    }
+
+    /// Every item, while no thread is adding one.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &T> {
+        (0..self.len.load(Ordering::Acquire)).map(|id| self.get(id as u32))
+    }
+
+    fn bucket(&self, bucket: usize) -> *mut MaybeUninit<T> {
+        let known = self.buckets[bucket].load(Ordering::Acquire);
+        if !known.is_null() {
+            return known;
+        }
+        let layout = layout::<T>(bucket);
+        // SAFETY: the layout is not empty: a bucket has items, and items of no size are not kept in arenas.
+        let fresh = unsafe { alloc::alloc(layout) }.cast::<MaybeUninit<T>>();
+        if fresh.is_null() {
+            alloc::handle_alloc_error(layout);
+        }
+        let installed = self.buckets[bucket].compare_exchange(
+            ptr::null_mut(),
+            fresh,
+            Ordering::AcqRel,
+            Ordering::Acquire,
+        );
+        match installed {
+            Ok(_) => fresh,
+            Err(other) => {
+                // SAFETY: another thread's bucket is in place, and nobody has seen this one.
+                unsafe { alloc::dealloc(fresh.cast(), layout) };
+                other
+            }
+        }
+    }
+}
+
+impl<T> Drop for Arena<T> {
+    fn drop(&mut self) {
+        for id in 0..*self.len.get_mut() {
+            let (bucket, at) = place(id as u32);
+            // SAFETY: every number below `len` was pushed, and nobody else has the arena any more.
+            unsafe { (*self.buckets[bucket].get_mut().add(at)).assume_init_drop() };
+        }
+        for (bucket, first) in self.buckets.iter_mut().enumerate() {
+            let first = *first.get_mut();
+            if !first.is_null() {
+                // SAFETY: it was allocated with this layout, and its items are dropped.
+                unsafe { alloc::dealloc(first.cast(), layout::<T>(bucket)) };
+            }
+        }
+    }
+}
+
+/// The bucket of a number, and its place there: bucket b holds 2^(b + FIRST_BITS) items.
+#[inline]
+fn place(id: u32) -> (usize, usize) {
+    let shifted = u64::from(id) + (1 << FIRST_BITS);
+    let bits = 63 - shifted.leading_zeros();
+    (
+        (bits - FIRST_BITS) as usize,
+        (shifted - (1 << bits)) as usize,
+    )
+}
+
+fn layout<T>(bucket: usize) -> Layout {
+    const { assert!(size_of::<T>() > 0) };
+    Layout::array::<T>(1 << (bucket + FIRST_BITS as usize)).expect("a bucket fits into memory")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+    use std::thread;
+
+    use super::*;
+
+    #[test]
+    fn every_item_is_found_under_its_number_from_every_thread() {
+        let arena = Arena::new();
+        let pushed: Vec<Vec<(u32, String)>> = thread::scope(|scope| {
+            let spawn = |thread| {
+                let arena = &arena;
+                scope.spawn(move || {
+                    let push = |n| {
+                        let text = format!("{thread}/{n}");
+                        (arena.push(text.clone()), text)
+                    };
+                    (0..5_000).map(push).collect()
+                })
+            };
+            let handles: Vec<_> = (0..4).map(spawn).collect();
+            handles
+                .into_iter()
+                .map(|handle| handle.join().unwrap())
+                .collect()
+        });
+        let ids: HashSet<u32> = pushed.iter().flatten().map(|(id, _)| *id).collect();
+        assert_eq!(ids.len(), 20_000);
+        for (id, text) in pushed.iter().flatten() {
+            assert_eq!(arena.get(*id), text);
+        }
+        assert_eq!(arena.iter().count(), 20_000);
+    }
+}
