@@ -6,9 +6,10 @@
 //! all workers are away, alone.
 
 use std::any::Any;
+use std::sync::Arc;
 
 use super::slots::Blocks;
-use crate::sync::{Arc, AtomicU64, Mutex, Ordering, fence};
+use crate::sync::{AtomicU64, Mutex, Ordering, fence};
 
 /// The clock of a worker that is away.
 const AWAY: u64 = u64::MAX;

@@ -27,11 +27,12 @@
 //! after that object, and the two words of a slot need no order between them, since each says by itself whether it is set.
 
 use std::ptr;
+use std::sync::Arc;
 
 use super::domain::{Domain, Padded};
 use super::prefetch;
 use super::slots::Slots;
-use crate::sync::{Arc, AtomicPtr, AtomicU64, AtomicUsize, Mutex, Ordering};
+use crate::sync::{AtomicPtr, AtomicU64, AtomicUsize, Mutex, Ordering};
 
 const EMPTY: u64 = 0;
 const FROZEN: u64 = u64::MAX;

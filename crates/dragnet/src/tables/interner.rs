@@ -1,9 +1,9 @@
 //! Values kept once each, under a small number.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::{Arena, Domain, FlatTable};
-use crate::sync::Arc;
 
 /// Keeps each distinct value once and names it by a `u32`. Numbers follow the order of arrival, which differs from run
 /// to run with several threads, so they never reach a fingerprint, an order or a report.

@@ -25,7 +25,7 @@ impl Blocks {
 
 #[cfg(loom)]
 impl Slots {
-    pub(super) fn empty(len: usize, _blocks: &crate::sync::Arc<Blocks>) -> Self {
+    pub(super) fn empty(len: usize, _blocks: &std::sync::Arc<Blocks>) -> Self {
         Self((0..len).map(|_| Slot::empty()).collect())
     }
 
