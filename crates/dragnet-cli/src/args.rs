@@ -1,0 +1,282 @@
+//! What can be written on the command line.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::builder::{PossibleValuesParser, RangedU64ValueParser, TypedValueParser};
+use clap::error::ErrorKind;
+use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
+use dragnet::{Engine, Entry, Faults, Options};
+
+use crate::output;
+use crate::status::Status;
+use crate::units;
+
+/// A model checker for real distributed and concurrent programs.
+#[derive(Parser)]
+#[command(name = "dragnet", version, disable_help_subcommand = true)]
+struct CommandLine {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+pub(crate) enum Command {
+    /// Show the systems, their parameters and their seeded bugs
+    List(ListArgs),
+    /// Explore a system, judge it, print a verdict
+    Check(Box<CheckArgs>),
+    /// Run a counterexample again, step by step
+    Replay(ReplayArgs),
+}
+
+#[derive(Args)]
+pub(crate) struct ListArgs {
+    /// Print an array of JSON objects
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Args)]
+#[command(after_help = "\
+Exit status: 0 when everything holds in the whole space, 1 when something is violated, 2 when the command or its
+input is bad, 3 when the search was cut short (or was random) and found nothing wrong.")]
+pub(crate) struct CheckArgs {
+    /// The system to explore, as `list` names it
+    pub(crate) system: String,
+
+    /// Set a parameter of the system
+    #[arg(long, value_name = "NAME=VALUE", value_parser = assignment)]
+    pub(crate) set: Vec<(String, String)>,
+
+    /// Turn on a seeded bug, with the parameters and faults that it needs
+    #[arg(long, value_name = "NAME")]
+    pub(crate) bug: Option<String>,
+
+    /// Let things go wrong: drops, duplicates, crashes, restarts and partitions, each so many times
+    #[arg(long, value_name = "drops=1,crashes=1,…")]
+    pub(crate) faults: Option<Faults>,
+
+    /// In which order states are visited [default: breadth]
+    #[arg(long, value_parser = engine())]
+    engine: Option<Engine>,
+
+    /// How many threads search [default: one for each core]
+    #[arg(long, value_name = "N", value_parser = RangedU64ValueParser::<usize>::new().range(1..=1024))]
+    threads: Option<usize>,
+
+    /// How many steps an execution may have
+    #[arg(long, value_name = "N")]
+    depth: Option<u64>,
+
+    /// How much memory the process may take, such as 512MiB
+    #[arg(long, value_name = "SIZE", value_parser = units::bytes)]
+    memory: Option<u64>,
+
+    /// How long the search may take, such as 30s
+    #[arg(long, value_name = "DURATION", value_parser = units::duration)]
+    time: Option<Duration>,
+
+    /// What random walks start from: the same seed gives the same walks [default: 0]
+    #[arg(long, value_name = "N")]
+    seed: Option<u64>,
+
+    /// How many random walks are made, with --engine random [default: 100000]
+    #[arg(long, value_name = "N")]
+    pub(crate) walks: Option<u64>,
+
+    /// Keep whole states instead of their fingerprints: larger and slower, with no chance of a collision
+    #[arg(long)]
+    exact: bool,
+
+    /// Where to write a counterexample [default: SYSTEM[-BUG].trace.json]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) trace: Option<PathBuf>,
+
+    /// Print one JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Args)]
+#[command(after_help = "\
+Exit status: 1 when the trace leads to its violation again, 2 when it cannot be read or the system has changed.")]
+pub(crate) struct ReplayArgs {
+    /// A counterexample that `check` has written
+    pub(crate) trace: PathBuf,
+
+    /// Print one JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+impl CheckArgs {
+    /// How to search; what was not said stays as it is.
+    pub(crate) fn apply_to(&self, options: &mut Options) {
+        options.engine = self.engine.unwrap_or(options.engine);
+        options.exact |= self.exact;
+        options.threads = self.threads.unwrap_or(options.threads);
+        options.depth = self.depth.or(options.depth);
+        options.memory = self.memory.or(options.memory);
+        options.time = self.time.or(options.time);
+        options.seed = self.seed.unwrap_or(options.seed);
+        options.walks = self.walks.unwrap_or(options.walks);
+    }
+}
+
+/// Reads the command line. What is wrong with it, or the help that it asks for, is printed here.
+pub(crate) fn parse(
+    arguments: &[OsString],
+    program: &str,
+    entries: &[Entry],
+) -> Result<Command, Status> {
+    CommandLine::command()
+        .after_help(examples(program, entries))
+        .try_get_matches_from(arguments)
+        .and_then(|matches| CommandLine::from_arg_matches(&matches))
+        .map(|line| line.command)
+        .map_err(|error| explain(&error, program))
+}
+
+/// Prints what clap has to say: help as it is, an error in one line.
+fn explain(error: &clap::Error, program: &str) -> Status {
+    match error.kind() {
+        ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
+            // A reader who has closed the pipe has seen enough.
+            let _ = error.print();
+            Status::Done
+        }
+        ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
+            let _ = error.print();
+            Status::BadInput
+        }
+        _ => {
+            output::report(&in_one_line(&error.render().to_string(), program));
+            Status::BadInput
+        }
+    }
+}
+
+/// The essence of an error that clap has laid out over many lines, and where to read on.
+fn in_one_line(text: &str, program: &str) -> String {
+    let mut line = String::new();
+    for part in text.lines().map(str::trim) {
+        if let Some(usage) = part.strip_prefix("Usage: ") {
+            let command: Vec<&str> = usage
+                .split(' ')
+                .take_while(|word| !word.starts_with(['[', '<', '-']))
+                .collect();
+            let help = if line.ends_with("<SYSTEM>") {
+                format!("; `{program} list` names the systems")
+            } else {
+                format!("; see `{} --help`", command.join(" "))
+            };
+            line.push_str(&help);
+        }
+        if part.starts_with("Usage:") || part.starts_with("For more information") {
+            break;
+        }
+        // How to pass what looks like an option as a value is never what was meant: no command takes free text.
+        if part.is_empty() || part.starts_with("tip: to pass") {
+            continue;
+        }
+        match part.strip_prefix("error: ") {
+            Some(first) => line.push_str(first),
+            None if part.starts_with("tip:") => line.push_str(&format!("; {part}")),
+            None => line.push_str(&format!(" {part}")),
+        }
+    }
+    line
+}
+
+/// What to try first, with names that exist.
+fn examples(program: &str, entries: &[Entry]) -> String {
+    let mut lines = vec![("list".to_owned(), "what there is to check")];
+    if let Some(entry) = entries.first() {
+        let check = format!("check {}", entry.name());
+        lines.push((check.clone(), "explore it, and say whether it holds"));
+        if let Some(parameter) = entry.parameters().first() {
+            let set = format!("{check} --set {}={}", parameter.name, parameter.range.end());
+            lines.push((format!("{set} --time 30s"), "a larger one, for so long"));
+        }
+        if let Some(bug) = entry.bugs().first() {
+            let buggy = format!("{check} --bug {}", bug.name);
+            lines.push((
+                format!("{buggy} --trace bug.json"),
+                "a bug, and how it shows",
+            ));
+            lines.push((
+                "replay bug.json".to_owned(),
+                "the same execution, step by step",
+            ));
+        }
+    }
+    let width = lines.iter().map(|(line, _)| line.len()).max().unwrap_or(0);
+    let mut text = "Examples:".to_owned();
+    for (line, meaning) in lines {
+        text.push_str(&format!("\n  {program} {line:width$}  {meaning}"));
+    }
+    text
+}
+
+fn engine() -> impl TypedValueParser<Value = Engine> {
+    PossibleValuesParser::new(Engine::ALL.map(Engine::name)).try_map(|name| name.parse::<Engine>())
+}
+
+fn assignment(text: &str) -> Result<(String, String), String> {
+    let (name, value) = text
+        .split_once('=')
+        .ok_or("write it as NAME=VALUE, for example nodes=3")?;
+    Ok((name.trim().to_owned(), value.trim().to_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_well_formed() {
+        CommandLine::command().debug_assert();
+    }
+
+    #[test]
+    fn an_assignment_has_a_name_and_a_value() {
+        let read = |text| assignment(text).ok();
+        let pair = |name: &str, value: &str| Some((name.to_owned(), value.to_owned()));
+        assert_eq!(read("nodes=3"), pair("nodes", "3"));
+        assert_eq!(read(" nodes = 3 "), pair("nodes", "3"));
+        assert_eq!(read("a=b=c"), pair("a", "b=c"));
+        assert_eq!(read("nodes"), None);
+    }
+
+    #[test]
+    fn an_error_over_many_lines_becomes_one() {
+        let text = |error: clap::Error| in_one_line(&error.render().to_string(), "dragnet");
+        let said = |line: &str| {
+            let words = line.split_whitespace();
+            text(
+                CommandLine::try_parse_from(words)
+                    .err()
+                    .expect("it is wrong"),
+            )
+        };
+        assert_eq!(
+            said("dragnet check paxos --engine dept"),
+            "invalid value 'dept' for '--engine <ENGINE>' [possible values: breadth, depth, random]; \
+             tip: a similar value exists: 'depth'"
+        );
+        assert_eq!(
+            said("dragnet check"),
+            "the following required arguments were not provided: <SYSTEM>; `dragnet list` names the systems"
+        );
+        assert_eq!(
+            said("dragnet check paxos --wrong"),
+            "unexpected argument '--wrong' found; see `dragnet check --help`"
+        );
+        assert_eq!(
+            said("dragnet replay"),
+            "the following required arguments were not provided: <TRACE>; see `dragnet replay --help`"
+        );
+    }
+}

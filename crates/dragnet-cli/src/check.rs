@@ -1,0 +1,92 @@
+//! `check`: explore a system, judge it, print a verdict, keep the counterexample.
+
+use std::path::PathBuf;
+
+use dragnet::{AnyCheck, Engine, Entry, Outcome, Selection, TraceError, Verdict, find};
+
+use crate::args::CheckArgs;
+use crate::error::Error;
+use crate::progress::Line;
+use crate::status::Status;
+use crate::{interrupt, json, output, trace_file};
+
+pub(crate) fn run(args: &CheckArgs, entries: &[Entry], program: &str) -> Result<Status, Error> {
+    let entry = find(entries, &args.system)?;
+    let selection = select(entry, args)?;
+    let mut check = entry.check(&selection)?;
+    let options = check.options_mut();
+    args.apply_to(options);
+    let seed = options.seed;
+    if args.walks.is_some() && options.engine != Engine::Random {
+        return Err(Error::WalksWithoutRandom);
+    }
+    if let Some(file) = &args.trace {
+        // A long search must not end with nowhere to put what it found.
+        trace_file::probe(file)?;
+    }
+
+    let mut verdict = search(check);
+    let kept = keep(&mut verdict, &selection, args);
+    let file = kept.as_ref().ok().and_then(Option::as_deref);
+    if args.json {
+        let object = json::verdict(&verdict, &selection, seed, file);
+        output::print(&format!("{object}\n"))?;
+    } else {
+        let mut text = verdict.render(output::style());
+        if let Some(file) = file {
+            let again = trace_file::replay_command(program, file);
+            text.push_str(&format!(
+                "\nThe trace is in {}; run it again with: {again}\n",
+                file.display()
+            ));
+        }
+        output::print(&text)?;
+    }
+    kept?;
+    Ok(Status::from(&verdict.outcome))
+}
+
+/// The system as the arguments set it up.
+fn select<'e>(entry: &'e Entry, args: &CheckArgs) -> Result<Selection<'e>, Error> {
+    let mut selection = Selection::of(entry);
+    if let Some(bug) = &args.bug {
+        selection = selection.with_bug(bug)?;
+    }
+    for (name, value) in &args.set {
+        selection = selection.with(name, value)?;
+    }
+    Ok(match args.faults {
+        Some(faults) => selection.with_faults(faults),
+        None => selection,
+    })
+}
+
+/// Searches, while a person can watch and interrupt.
+fn search(check: Box<dyn AnyCheck>) -> Verdict {
+    let line = Line::new();
+    let control = line.control();
+    interrupt::stops(control.stopper());
+    check.run_under(&control)
+}
+
+/// Writes the counterexample, if there is one, to its file, and says which that is.
+fn keep(
+    verdict: &mut Verdict,
+    selection: &Selection<'_>,
+    args: &CheckArgs,
+) -> Result<Option<PathBuf>, TraceError> {
+    let Outcome::Violated(violation) = &mut verdict.outcome else {
+        return Ok(None);
+    };
+    let Some(counterexample) = &mut violation.counterexample else {
+        return Ok(None);
+    };
+    let trace = &mut counterexample.trace;
+    trace_file::complete(trace, selection);
+    let file = args
+        .trace
+        .clone()
+        .unwrap_or_else(|| trace_file::default_path(&trace.system, trace.bug.as_deref()));
+    trace.write(&file)?;
+    Ok(Some(file))
+}

@@ -1,0 +1,125 @@
+//! What the commands print for programs. The names of fields are a promise.
+
+use std::path::Path;
+
+use dragnet::{Engine, Entry, Outcome, Replay, Selection, Trace, Verdict};
+use serde_json::{Map, Value, json};
+
+use crate::error::Error;
+
+/// An object that is filled in the order in which it prints.
+#[derive(Default)]
+struct Object(Map<String, Value>);
+
+impl Object {
+    fn set(&mut self, name: &str, value: impl Into<Value>) -> &mut Self {
+        self.0.insert(name.to_owned(), value.into());
+        self
+    }
+}
+
+/// Values under the names of their parameters.
+pub(crate) fn parameters(values: &[(&'static str, u64)]) -> Map<String, Value> {
+    values
+        .iter()
+        .map(|&(name, value)| (name.to_owned(), value.into()))
+        .collect()
+}
+
+/// A verdict on what was selected; `seed` is what random walks started from, `trace` the file of the counterexample.
+pub(crate) fn verdict(
+    verdict: &Verdict,
+    selection: &Selection<'_>,
+    seed: u64,
+    trace: Option<&Path>,
+) -> Value {
+    let statistics = &verdict.statistics;
+    let violation = verdict.violation();
+    let counterexample = verdict.counterexample();
+    let (word, reason) = match &verdict.outcome {
+        Outcome::Holds => ("holds", None),
+        Outcome::Violated(_) => ("violated", None),
+        Outcome::Inconclusive(reason) => ("inconclusive", Some(reason.as_str())),
+    };
+    let mut object = Object::default();
+    object
+        .set("system", verdict.system.as_str())
+        .set("parameters", parameters(&selection.parameters()))
+        .set("bug", selection.bug().map(|bug| bug.name))
+        .set("faults", selection.faults().to_string())
+        .set("within", verdict.within.clone())
+        .set("engine", verdict.engine.name())
+        .set("threads", verdict.threads)
+        .set("exact", verdict.exact);
+    if verdict.engine == Engine::Random {
+        object.set("seed", seed);
+    }
+    object
+        .set("verdict", word)
+        .set("property", violation.map(|found| found.property.as_str()))
+        .set("violation", violation.map(|found| found.describe()))
+        .set("reason", reason)
+        .set("states", statistics.states)
+        .set("transitions", statistics.transitions)
+        .set("depth", statistics.depth)
+        .set("frontier", statistics.frontier)
+        .set("seconds", statistics.elapsed.as_secs_f64())
+        .set("peak_memory_bytes", statistics.peak_memory_bytes)
+        .set("collision_probability", statistics.collision_probability);
+    if let Some(work) = statistics.nodes {
+        object
+            .set("local_states", work.local_states)
+            .set("handler_runs", work.handler_runs);
+    }
+    object
+        .set("length", counterexample.map(|found| found.len()))
+        .set("shortest", counterexample.map(|found| found.shortest))
+        .set("trace", trace.map(|file| file.to_string_lossy()));
+    Value::Object(object.0)
+}
+
+/// A trace in `file` that was run again. Whether there is a shorter one was not looked at.
+pub(crate) fn replay(replay: &Replay, trace: &Trace, file: &Path) -> Value {
+    json!({
+        "system": trace.system,
+        "parameters": trace.parameters,
+        "bug": trace.bug,
+        "faults": trace.faults,
+        "verdict": "violated",
+        "property": replay.property,
+        "violation": replay.violation,
+        "length": replay.counterexample.len(),
+        "shortest": null,
+        "trace": file.to_string_lossy(),
+    })
+}
+
+/// A system as `list` shows it.
+pub(crate) fn entry(entry: &Entry) -> Result<Value, Error> {
+    let check = entry.check(&Selection::of(entry))?;
+    let parameters_of = entry.parameters().iter().map(|parameter| {
+        json!({
+            "name": parameter.name,
+            "default": parameter.default,
+            "minimum": parameter.range.start(),
+            "maximum": parameter.range.end(),
+            "summary": parameter.summary,
+        })
+    });
+    let bugs = entry.bugs().iter().map(|bug| {
+        json!({
+            "name": bug.name,
+            "summary": bug.summary,
+            "parameters": parameters(&bug.parameters),
+            "faults": bug.faults.to_string(),
+        })
+    });
+    Ok(json!({
+        "name": entry.name(),
+        "summary": entry.summary(),
+        "target": check.target_kind(),
+        "parameters": parameters_of.collect::<Vec<_>>(),
+        "properties": check.properties(),
+        "bugs": bugs.collect::<Vec<_>>(),
+    }))
+}

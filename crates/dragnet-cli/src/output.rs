@@ -1,0 +1,39 @@
+//! What goes to the terminal or into a pipe.
+
+use std::env;
+use std::fmt::Display;
+use std::io::{self, ErrorKind, IsTerminal, Write};
+
+use dragnet::Style;
+
+use crate::error::Error;
+
+/// Prints to standard output. A reader who has closed the pipe has seen enough: that is no error.
+pub(crate) fn print(text: &str) -> Result<(), Error> {
+    let mut out = io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(Error::Output(error)),
+        _ => Ok(()),
+    }
+}
+
+/// Prints an error as one line on standard error.
+pub(crate) fn report(error: &dyn Display) {
+    let text: String = error
+        .to_string()
+        .chars()
+        .map(|c| if c.is_control() { ' ' } else { c })
+        .collect();
+    // There is nowhere left to say that this failed.
+    let _ = writeln!(io::stderr(), "error: {text}");
+}
+
+/// Colours when a person looks at standard output and has nothing against them.
+pub(crate) fn style() -> Style {
+    let refused = env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+    if io::stdout().is_terminal() && !refused {
+        Style::coloured()
+    } else {
+        Style::plain()
+    }
+}

@@ -1,0 +1,7 @@
+//! The `dragnet` binary as scripts and people meet it.
+
+mod errors;
+mod help;
+mod limits;
+mod run;
+mod verdicts;
