@@ -320,18 +320,34 @@ impl Entry {
     }
 
     /// Adds a bug; `needs` says which parameters and faults it takes to show.
+    ///
+    /// # Panics
+    /// When it needs a parameter that has not been declared before, or a value outside its range.
+    #[track_caller]
     pub fn bug(
         mut self,
         name: &'static str,
         summary: &'static str,
         needs: impl FnOnce(Bug) -> Bug,
     ) -> Self {
-        self.bugs.push(needs(Bug {
+        let bug = needs(Bug {
             name,
             summary,
             parameters: Vec::new(),
             faults: Faults::none(),
-        }));
+        });
+        for (parameter, value) in &bug.parameters {
+            let declared = self
+                .parameters
+                .iter()
+                .find(|known| known.name == *parameter);
+            assert!(
+                declared.is_some_and(|known| known.range.contains(value)),
+                "the bug `{name}` needs {parameter}={value}, which {} does not allow",
+                self.name
+            );
+        }
+        self.bugs.push(bug);
         self
     }
 

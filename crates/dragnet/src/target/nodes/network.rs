@@ -14,7 +14,7 @@ use std::sync::Arc;
 /// let udp = Network::<Msg>::unordered();
 /// let tcp = Network::<Msg>::ordered().capacity(4);
 /// let lean = Network::unordered().capacity_of("heartbeats", 1, |msg| matches!(msg, Msg::Heartbeat));
-/// assert_eq!(lean.to_string(), "unordered network, at most 1 heartbeats a link");
+/// assert_eq!(lean.to_string(), "unordered network, at most 1 of heartbeats a link");
 /// ```
 pub struct Network<M> {
     pub(super) order: Order,
@@ -112,10 +112,11 @@ impl<M> Display for Network<M> {
             Order::PerLink => "ordered network",
         })?;
         if let Some(capacity) = self.capacity {
-            write!(f, ", at most {capacity} messages a link")?;
+            let messages = if capacity == 1 { "message" } else { "messages" };
+            write!(f, ", at most {capacity} {messages} a link")?;
         }
         for class in &self.classes {
-            write!(f, ", at most {} {} a link", class.capacity, class.name)?;
+            write!(f, ", at most {} of {} a link", class.capacity, class.name)?;
         }
         Ok(())
     }

@@ -1,0 +1,135 @@
+//! What must not change from process to process, and what a test prints.
+
+use std::env;
+use std::process::{Command, Output};
+
+use dragnet::{Check, Cluster, Context, Fingerprint, Key, Node, NodeId};
+
+/// Answers every greeting, and talks while it does.
+struct Chatty;
+
+impl Node for Chatty {
+    type State = Vec<&'static str>;
+    type Msg = &'static str;
+
+    fn on_start(&self, cx: &mut Context<&'static str>) -> Vec<&'static str> {
+        cx.broadcast_to_others("hello");
+        Vec::new()
+    }
+
+    fn on_message(
+        &self,
+        heard: &mut Vec<&'static str>,
+        from: NodeId,
+        msg: &'static str,
+        cx: &mut Context<&'static str>,
+    ) {
+        println!("handling {msg} from {from}");
+        eprintln!("on standard error too");
+        heard.push(msg);
+        if msg == "hello" {
+            cx.send(from, "hello yourself");
+        }
+    }
+}
+
+fn chat() -> Check<Cluster<Chatty>> {
+    Check::new(Cluster::new(2, |_| Chatty))
+        .named("chat")
+        .always("never two answers", |s| {
+            s.nodes().any(|heard| heard.len() < 2)
+        })
+}
+
+/// Runs one of the tests below in a process of its own.
+fn child(test: &str, replay: Option<&str>) -> Output {
+    let mut command = Command::new(env::current_exe().unwrap());
+    command
+        .args([test, "--exact", "--nocapture", "--include-ignored"])
+        .env("DRAGNET_CHILD", "1");
+    if let Some(trace) = replay {
+        command.env("DRAGNET_REPLAY", trace);
+    }
+    command.output().unwrap()
+}
+
+fn is_child() -> bool {
+    env::var_os("DRAGNET_CHILD").is_some()
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+#[test]
+fn fingerprints_are_the_same_in_two_processes() {
+    let mine = format!(
+        "fingerprints {} {} {:?}",
+        Fingerprint::of(&("state", [1_u64, 2], Some(3_usize), 'x'), Key(7)),
+        Fingerprint::of(&vec![Some("a"), None], Key(0)),
+        chat().run().counterexample().unwrap().trace,
+    );
+    if is_child() {
+        println!("{mine}");
+        return;
+    }
+    let theirs = text(&child("fingerprints_are_the_same_in_two_processes", None).stdout);
+    assert!(
+        theirs.contains(&mine),
+        "another process came to\n{theirs}\nand this one to\n{mine}"
+    );
+}
+
+#[test]
+fn a_failing_test_says_how_to_run_its_trace_again_and_the_trace_lets_the_program_speak() {
+    if is_child() {
+        chat().run().assert_holds();
+        return;
+    }
+    let name =
+        "a_failing_test_says_how_to_run_its_trace_again_and_the_trace_lets_the_program_speak";
+    let explored = child(name, None);
+    assert!(!explored.status.success());
+    let printed = text(&explored.stdout) + &text(&explored.stderr);
+    assert!(printed.contains("never two answers"), "{printed}");
+    assert!(
+        !printed.contains("handling hello from n0\n"),
+        "exploring is silent:\n{printed}"
+    );
+    assert!(
+        !printed.contains("on standard error too"),
+        "exploring is silent:\n{printed}"
+    );
+    let line = printed
+        .lines()
+        .find(|line| line.contains("DRAGNET_REPLAY="))
+        .expect(&printed);
+    assert!(line.ends_with(&format!("cargo test {name}")), "{line}");
+    let trace = line
+        .trim()
+        .strip_prefix("DRAGNET_REPLAY=")
+        .unwrap()
+        .split(' ')
+        .next()
+        .unwrap();
+
+    let replayed = child(name, Some(trace));
+    assert!(
+        !replayed.status.success(),
+        "a replayed violation is one again"
+    );
+    let printed = text(&replayed.stdout);
+    let spoken = printed
+        .lines()
+        .filter(|line| line.starts_with("handling "))
+        .count();
+    let steps = printed
+        .lines()
+        .filter(|line| line.contains(" receives "))
+        .count();
+    assert!(
+        spoken > 0 && spoken <= steps,
+        "each step speaks once:\n{printed}"
+    );
+    assert!(text(&replayed.stderr).contains("on standard error too"));
+}
