@@ -1,0 +1,19 @@
+//! How a check is searched with Dragnet.
+
+use dragnet::{Check, Engine, Target};
+
+use crate::search::{Order, Search};
+
+/// Searches the whole space of `check`, and counts its states.
+///
+/// # Panics
+/// When a property does not hold.
+pub fn states<T: Target>(check: Check<T>, search: Search) -> u64 {
+    let engine = match search.order {
+        Order::Breadth => Engine::Breadth,
+        Order::Depth => Engine::Depth,
+    };
+    let verdict = check.engine(engine).threads(search.threads).run();
+    verdict.assert_holds();
+    verdict.states()
+}
