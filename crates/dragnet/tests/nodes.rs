@@ -476,3 +476,31 @@ fn a_long_counterexample_is_shortened() {
     assert!(counterexample.shortest);
     assert!(counterexample.found_length > 3);
 }
+
+#[test]
+fn a_counterexample_of_very_many_steps_is_found_and_replayed() {
+    struct Long;
+    impl Node for Long {
+        type State = u32;
+        type Msg = ();
+        fn on_start(&self, cx: &mut Context<()>) -> u32 {
+            cx.send(0, ());
+            0
+        }
+        fn on_message(&self, count: &mut u32, _: NodeId, _: (), cx: &mut Context<()>) {
+            *count += 1;
+            cx.send(0, ());
+        }
+    }
+    let long = || {
+        Check::new(Cluster::new(1, |_| Long))
+            .named("long")
+            .always("short", |s| s.nodes().all(|&n| n < 30_000))
+    };
+    for engine in [Engine::Breadth, Engine::Depth] {
+        let verdict = long().engine(engine).run();
+        let counterexample = verdict.counterexample().expect("it counts on");
+        assert_eq!(counterexample.len(), 30_000);
+        assert!(long().replay(&counterexample.trace).is_ok());
+    }
+}

@@ -150,8 +150,8 @@ fn a_trace_that_was_changed_is_refused() {
             &["the system has changed"],
         ),
         (
-            "no faults",
-            |trace| trace["faults"] = "crashes=0".into(),
+            "other faults",
+            |trace| trace["faults"] = "crashes=1".into(),
             &["the system has changed"],
         ),
         (

@@ -122,40 +122,42 @@ impl<S: System> Execution<S> {
     }
 
     /// Finds the way through `levels`, a list of candidate fingerprints for the state after each number of steps.
+    ///
+    /// Candidates are nearly always single; where one is false, the search goes back a step.
     pub(crate) fn through(system: &S, levels: &[Vec<Fingerprint>], key: Key) -> Option<Path> {
-        // Candidates are nearly always single; where one is false, the search goes back.
-        fn onwards<S: System>(
-            system: &S,
-            state: &S::State,
-            levels: &[Vec<Fingerprint>],
-            key: Key,
-            events: &mut Vec<usize>,
-        ) -> bool {
-            let Some((wanted, rest)) = levels.split_first() else {
-                return true;
-            };
-            let mut enabled = Vec::new();
-            system.events(state, &mut enabled);
-            for (position, event) in enabled.iter().enumerate() {
-                let Ok(next) = super::walk::next(system, state, event) else {
-                    continue;
+        let fits = |state: &S::State, level: usize| {
+            levels[level].contains(&system.fingerprint(state, key))
+        };
+        for (start, state) in system.initial().into_iter().enumerate() {
+            if !fits(&state, 0) {
+                continue;
+            }
+            // For each state on the way, the position of the event to try next.
+            let mut way = vec![(state, 0)];
+            while way.len() < levels.len() {
+                let level = way.len();
+                let Some((state, next)) = way.last_mut() else {
+                    break;
                 };
-                if wanted.contains(&system.fingerprint(&next, key)) {
-                    events.push(position);
-                    if onwards(system, &next, rest, key, events) {
-                        return true;
+                let mut enabled = Vec::new();
+                system.events(state, &mut enabled);
+                let found = (*next..enabled.len()).find_map(|position| {
+                    let after = super::walk::next(system, state, &enabled[position]).ok()?;
+                    fits(&after, level).then_some((position, after))
+                });
+                match found {
+                    Some((position, after)) => {
+                        *next = position + 1;
+                        way.push((after, 0));
                     }
-                    events.pop();
+                    None => {
+                        way.pop();
+                    }
                 }
             }
-            false
-        }
-        let (first, rest) = levels.split_first()?;
-        for (start, state) in system.initial().iter().enumerate() {
-            let mut events = Vec::new();
-            if first.contains(&system.fingerprint(state, key))
-                && onwards(system, state, rest, key, &mut events)
-            {
+            if !way.is_empty() {
+                let taken = way[..way.len() - 1].iter();
+                let events = taken.map(|(_, next)| next - 1).collect();
                 return Some(Path { start, events });
             }
         }

@@ -1,7 +1,7 @@
 //! Makes a long counterexample short before a person sees it.
 //!
-//! First single events are left out, from the end to the start and again until none can go: the rest is taken in order,
-//! skipping what is no longer enabled. Then a breadth-first search over a modest number of states looks for an execution
+//! First events are left out, in large blocks, then in smaller ones down to single events, from the end to the start: the
+//! rest is taken in order, skipping what is no longer enabled. Then a breadth-first search over a modest number of states looks for an execution
 //! that is shorter still; if it gets through every shorter one, what there is is the shortest.
 
 use super::breadth;
@@ -13,8 +13,8 @@ use crate::system::System;
 use crate::tables::Domain;
 
 const STATES: u64 = 300_000;
-/// Longer counterexamples are cut in blocks first.
-const SINGLE_EVENTS: usize = 2_000;
+/// How many steps may be taken in all to find out which events can go.
+const STEPS: usize = 3_000_000;
 
 /// A path to the same complaint, at most as long, and whether it is known to be the shortest.
 pub(super) fn shorten<S: System>(space: &Space<'_, S>, path: Path, wrong: &Wrong) -> (Path, bool) {
@@ -25,9 +25,11 @@ pub(super) fn shorten<S: System>(space: &Space<'_, S>, path: Path, wrong: &Wrong
     let mut best = path;
     let mut kept = events;
     let mut block = (kept.len() / 2).max(1);
+    let mut steps = 0;
     loop {
         let mut at = kept.len();
-        while at > 0 {
+        while at > 0 && steps < STEPS {
+            steps += kept.len();
             let from = at.saturating_sub(block);
             let without: Vec<S::Event> = kept[..from].iter().chain(&kept[at..]).cloned().collect();
             if let Some((path, taken)) = retake(space, best.start, &without, wrong)
@@ -40,7 +42,7 @@ pub(super) fn shorten<S: System>(space: &Space<'_, S>, path: Path, wrong: &Wrong
                 at = from;
             }
         }
-        if block == 1 || (kept.len() > SINGLE_EVENTS && block <= kept.len() / SINGLE_EVENTS) {
+        if block == 1 || steps >= STEPS {
             break;
         }
         block /= 2;

@@ -46,6 +46,11 @@ impl Domain {
         &self.blocks
     }
 
+    /// Whether only one thread ever uses its tables at a time.
+    pub(super) fn is_for_one(&self) -> bool {
+        self.clocks.len() <= 1
+    }
+
     /// Says that `worker` is between two operations.
     pub(crate) fn quiesce(&self, worker: usize) {
         let clock = &self.clocks[worker].0;
@@ -67,7 +72,7 @@ impl Domain {
     /// Frees `garbage`, which has just been taken out of a table, as soon as no worker but the caller can be looking at
     /// it. The caller does not look at it again.
     pub(crate) fn retire<T: Send + 'static>(&self, garbage: Box<T>) {
-        if self.clocks.len() <= 1 {
+        if self.is_for_one() {
             return;
         }
         fence(Ordering::SeqCst);

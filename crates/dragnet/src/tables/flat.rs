@@ -291,21 +291,29 @@ impl FlatTable {
         }
         let capacity = current.slots.len();
         let new = Array::new((capacity as f64 * GROWTH) as usize + 1, &self.domain);
+        let alone = self.domain.is_for_one();
         let mut at = 0;
         while at < capacity {
             let run = current.slots.run(at);
             for slot in run {
-                let key = match slot.key.compare_exchange(
-                    EMPTY,
-                    FROZEN,
-                    Ordering::AcqRel,
-                    Ordering::Acquire,
-                ) {
-                    Ok(_) => continue,
-                    Err(key) => key,
+                // Alone there is nobody to freeze anything for.
+                let found = if alone {
+                    match slot.key.load(Ordering::Relaxed) {
+                        EMPTY => continue,
+                        key => (key, slot.value.load(Ordering::Relaxed)),
+                    }
+                } else {
+                    match slot.key.compare_exchange(
+                        EMPTY,
+                        FROZEN,
+                        Ordering::AcqRel,
+                        Ordering::Acquire,
+                    ) {
+                        Ok(_) => continue,
+                        Err(key) => (key, slot.value.fetch_or(FROZEN_BIT, Ordering::AcqRel)),
+                    }
                 };
-                let value = slot.value.fetch_or(FROZEN_BIT, Ordering::AcqRel);
-                new.put_alone(key, value, self.shard_bits);
+                new.put_alone(found.0, found.1, self.shard_bits);
             }
             at += run.len();
         }

@@ -6,7 +6,7 @@ use super::faults::FaultKind;
 use super::inbox::{Envelopes, Inboxes};
 use super::local::Input;
 use super::network::Order;
-use super::row::{ENVIRONMENT, Row, cell_place};
+use super::row::{ENVIRONMENT, Ids, Row, cell_place};
 use super::{Context, Node, NodeId};
 use crate::system::{Ahead, ComponentId, EventKind, Failure, System};
 use crate::tables::prefetch;
@@ -245,10 +245,9 @@ impl<N: Node> System for Nodes<N> {
             cut: None,
         });
         let bound = bind(self.environments.hash(environment), self.slots[ENVIRONMENT]);
-        let mut rows = vec![Row {
-            sum: bound,
-            ids: [environment].into_iter().collect(),
-        }];
+        let mut ids = Ids::zeros(1 + self.nodes.len());
+        ids[ENVIRONMENT] = environment;
+        let mut rows = vec![Row { sum: bound, ids }];
         // Nobody is sent anything before everybody is there.
         let mut sent = vec![Vec::new()];
         for node in 0..self.nodes.len() {
@@ -264,7 +263,7 @@ impl<N: Node> System for Nodes<N> {
             for (row, sent) in rows.iter().zip(&sent) {
                 for (cell, start) in &starts {
                     let mut row = row.clone();
-                    row.ids.push(*cell);
+                    row.ids[cell_place(node)] = *cell;
                     row.sum = row.sum.wrapping_add(self.cells[node].get(*cell).bound);
                     let mut sent = sent.clone();
                     sent.push(start.sent.clone());
