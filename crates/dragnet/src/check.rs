@@ -257,7 +257,12 @@ impl<T: Target> Check<T> {
         self
     }
 
-    /// Searches, and says what was found.
+    /// Searches, and says what was found. When the environment variable `DRAGNET_REPLAY` names a trace of this check,
+    /// that is run again instead, step by step, with the program's own output.
+    ///
+    /// # Panics
+    /// When that trace cannot be read, or the system has changed since it was recorded.
+    #[track_caller]
     pub fn run(self) -> Verdict {
         explore::check_or_replay(self)
     }
@@ -281,7 +286,7 @@ impl<T: Target> Check<T> {
 }
 
 impl<N: Node> Check<Cluster<N>> {
-    /// What may go wrong. A second call adds to the first.
+    /// What may go wrong. A second call adds to the first, and counts where both name the same kind.
     pub fn faults(mut self, faults: Faults) -> Self {
         self.target = self.target.faults(faults);
         self

@@ -12,7 +12,7 @@ fn list_shows_people_every_system_parameter_and_bug() {
             "proposers",
             "1 (0 to 9)",
             "--bug last-response",
-            "proposers=2, faults crashes=1",
+            "overlap=1, faults crashes=1",
             "two-phase-commit-model",
         ],
     );

@@ -206,7 +206,10 @@ fn json_of_a_direct_system_has_no_nodes_to_tell_of() {
 #[test]
 fn json_of_a_violation_says_what_where_and_how_long() {
     let place = Place::new();
-    let run = place.expect("check primary-backup --bug early-ack --json", VIOLATED);
+    let run = place.expect(
+        "check primary-backup --bug early-ack --faults crashes=1,restarts=0 --json",
+        VIOLATED,
+    );
     let verdict = run.json();
     assert_eq!(verdict["bug"], "early-ack");
     assert_eq!(verdict["faults"], "crashes=1,restarts=0");

@@ -68,16 +68,23 @@ impl<T: Target> Prepared<T> {
 }
 
 /// Runs a check, or, when `DRAGNET_REPLAY` names a trace of it, that trace.
+#[track_caller]
 pub(crate) fn check_or_replay<T: Target>(checked: Check<T>) -> Verdict {
     let Some(file) = env::var_os("DRAGNET_REPLAY") else {
         return check(checked, &Control::default());
     };
-    let trace = Trace::read(FilePath::new(&file)).unwrap_or_else(|error| panic!("{error}"));
+    let trace = match Trace::read(FilePath::new(&file)) {
+        Ok(trace) => trace,
+        Err(error) => panic!("{error}"),
+    };
     let prepared = Prepared::new(checked);
     if trace.system != prepared.name {
         return run(&prepared, &Control::default());
     }
-    reenact(&prepared, &trace).unwrap_or_else(|error| panic!("{error}"))
+    match reenact(&prepared, &trace) {
+        Ok(verdict) => verdict,
+        Err(error) => panic!("{error}"),
+    }
 }
 
 pub(crate) fn check<T: Target>(check: Check<T>, control: &Control) -> Verdict {
@@ -284,7 +291,7 @@ fn record<S: System>(system: &S, execution: &Execution<S>, trace: &mut Trace) {
 fn statistics<T: Target>(prepared: &Prepared<T>, gauge: &Gauge, began: Instant) -> Statistics {
     use std::sync::atomic::Ordering::Relaxed;
     let states = gauge.states.load(Relaxed);
-    let pairs = states as f64 * (states as f64 - 1.0) / 2.0;
+    let pairs = states.saturating_sub(1) as f64 * states as f64 / 2.0;
     Statistics {
         states,
         transitions: gauge.transitions.load(Relaxed),
@@ -295,7 +302,7 @@ fn statistics<T: Target>(prepared: &Prepared<T>, gauge: &Gauge, began: Instant) 
         collision_probability: if prepared.options.exact {
             0.0
         } else {
-            (pairs / 2_f64.powi(64)).max(0.0)
+            pairs / 2_f64.powi(64)
         },
         nodes: T::work(&prepared.system),
     }
@@ -304,15 +311,19 @@ fn statistics<T: Target>(prepared: &Prepared<T>, gauge: &Gauge, began: Instant) 
 /// Runs a trace again on the system at hand.
 pub(crate) fn replay<T: Target>(check: Check<T>, trace: &Trace) -> Result<Replay, ReplayError> {
     let prepared = Prepared::new(check);
-    let (_, replayed) = quiet::run(|| follow(&prepared, trace))?;
-    Ok(replayed)
+    let (_, violation) = quiet::run(|| follow(&prepared, trace))?;
+    Ok(Replay {
+        violation: violation.describe(),
+        property: violation.property,
+        counterexample: violation.counterexample.expect("it has just been followed"),
+    })
 }
 
 /// Follows a trace step by step, comparing each state with what was recorded.
 fn follow<T: Target>(
     prepared: &Prepared<T>,
     trace: &Trace,
-) -> Result<(Execution<T::System>, Replay), ReplayError> {
+) -> Result<(Execution<T::System>, Violation), ReplayError> {
     if trace.system != prepared.name {
         return Err(ReplayError::OtherSystem {
             recorded: trace.system.clone(),
@@ -391,16 +402,7 @@ fn follow<T: Target>(
             ),
         ));
     }
-    let described = violation.describe();
-    let counterexample = violation
-        .counterexample
-        .expect("an execution that was just taken can be taken again");
-    let replay = Replay {
-        counterexample,
-        property: violation.property,
-        violation: described,
-    };
-    Ok((execution, replay))
+    Ok((execution, violation))
 }
 
 /// What is wrong at the end of an execution.
@@ -420,46 +422,27 @@ fn complaint<S: System>(space: &Space<'_, S>, execution: &Execution<S>) -> Optio
 /// Replays a trace inside a test: each step is printed and its code runs once more, this time for whoever watches.
 fn reenact<T: Target>(prepared: &Prepared<T>, trace: &Trace) -> Result<Verdict, ReplayError> {
     let began = Instant::now();
-    let (execution, replay) = quiet::run(|| follow(prepared, trace))?;
+    let (execution, violation) = quiet::run(|| follow(prepared, trace))?;
+    let told = violation
+        .counterexample
+        .iter()
+        .flat_map(Counterexample::steps);
     println!(
         "Replaying {} steps of `{}`",
-        replay.counterexample.len(),
+        trace.steps.len(),
         trace.system
     );
     let mut before = &execution.start;
-    for (number, (step, told)) in execution
-        .steps
-        .iter()
-        .zip(replay.counterexample.steps())
-        .enumerate()
-    {
+    for (number, (step, told)) in execution.steps.iter().zip(told).enumerate() {
         let mut text = String::new();
         told.render(number + 1, 2, Style::plain(), &mut text);
         print!("{text}");
         prepared.system.reenact(before, &step.event);
         before = step.after.as_ref().unwrap_or(before);
     }
-    let Replay {
-        counterexample,
-        property,
-        ..
-    } = replay;
-    let wrong = complaint(&prepared.space(), &execution).expect("it was followed to its violation");
-    let kind = match wrong {
-        Wrong::Failed(failure) => ViolationKind::Failure(failure),
-        Wrong::Panicked(_, failure) => ViolationKind::PropertyPanicked(failure),
-        Wrong::Violated(_) => ViolationKind::Invariant,
-        Wrong::Deadlock(_, waiting) => {
-            ViolationKind::Deadlock(waiting.iter().map(ToString::to_string).collect())
-        }
-    };
     Ok(Verdict {
         system: prepared.name.clone(),
-        outcome: Outcome::Violated(Box::new(Violation {
-            property,
-            kind,
-            counterexample: Some(counterexample),
-        })),
+        outcome: Outcome::Violated(Box::new(violation)),
         within: prepared.bounds.clone(),
         engine: prepared.options.engine,
         threads: 1,

@@ -1,6 +1,6 @@
 //! Verdicts in print.
 
-use std::fmt::Write;
+use std::fmt::{self, Display, Write};
 use std::time::Duration;
 
 use super::{Counterexample, Outcome, Verdict};
@@ -41,6 +41,12 @@ impl Style {
     }
 }
 
+impl Display for Verdict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.render(Style::plain()))
+    }
+}
+
 impl Verdict {
     /// The verdict as it is printed: the counterexample, if there is one, and the summary.
     pub fn render(&self, style: Style) -> String {
@@ -77,6 +83,10 @@ impl Verdict {
     fn lines(&self) -> Vec<(&'static str, String)> {
         let statistics = &self.statistics;
         let mut lines = Vec::new();
+        if statistics.states == 0 && self.violation().is_some() {
+            // A trace that was run again: nothing was searched.
+            return lines;
+        }
         if !self.within.is_empty() {
             lines.push(("within", self.within.join("; ")));
         }

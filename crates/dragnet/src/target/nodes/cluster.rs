@@ -167,7 +167,8 @@ impl<N: Node> Cluster<N> {
         self
     }
 
-    /// What may go wrong. Nothing unless said otherwise; a second call adds to the first.
+    /// What may go wrong. Nothing unless said otherwise; a second call adds to the first, and counts where both name the
+    /// same kind.
     pub fn faults(mut self, faults: Faults) -> Self {
         self.faults = self.faults.and(faults);
         self
