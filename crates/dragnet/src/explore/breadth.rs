@@ -12,7 +12,7 @@ use std::sync::atomic::Ordering;
 use std::{mem, thread};
 
 use super::limits::Gauge;
-use super::path::{Execution, Finding, Path, Wrong};
+use super::path::{Execution, Finding, Wrong};
 use super::store::Store;
 use super::walk::{Explored, LeftOut, Space, Successor};
 use crate::system::{Ahead, System};
@@ -100,13 +100,7 @@ impl<S: System, K: Store<S>> Breadth<'_, S, K> {
     }
 
     fn start(&self, finding: &mut Option<Finding>) -> Result<Chunk<S::State>, Explored> {
-        let initial = self.space.initial().map_err(|failure| {
-            let nowhere = Path {
-                start: 0,
-                events: Vec::new(),
-            };
-            Explored::found(nowhere, Wrong::Failed(failure))
-        })?;
+        let initial = self.space.initial().map_err(Explored::never_began)?;
         let mut chunk = Vec::new();
         for (_, state) in initial {
             let fingerprint = self.space.fingerprint(&state);

@@ -46,13 +46,7 @@ pub(crate) fn explore<S: System, K: Store<S>>(
     };
     let initial = match space.initial() {
         Ok(initial) => initial,
-        Err(failure) => {
-            let nowhere = Path {
-                start: 0,
-                events: Vec::new(),
-            };
-            return Explored::found(nowhere, Wrong::Failed(failure));
-        }
+        Err(failure) => return Explored::never_began(failure),
     };
     for (start, state) in initial {
         let fingerprint = space.fingerprint(&state);

@@ -175,6 +175,15 @@ impl Explored {
         }
     }
 
+    /// The program fails before there is a first state.
+    pub(crate) fn never_began(failure: Failure) -> Self {
+        let path = Path {
+            start: 0,
+            events: Vec::new(),
+        };
+        Self::found(path, Wrong::Failed(failure))
+    }
+
     pub(crate) fn found(path: Path, wrong: Wrong) -> Self {
         Self {
             found: Some((path, wrong)),

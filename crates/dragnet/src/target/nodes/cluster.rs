@@ -199,7 +199,12 @@ impl<N: Node> Cluster<N> {
             });
         }
         for (timer, times) in &self.timer_budgets {
-            bounds.push(format!("timer {timer} at most {times} times a node"));
+            let times = if *times == 1 {
+                "once".to_owned()
+            } else {
+                format!("{times} times")
+            };
+            bounds.push(format!("timer {timer} at most {times} a node"));
         }
         bounds.push(if self.faults.is_none() {
             "no faults".to_owned()
