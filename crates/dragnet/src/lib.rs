@@ -77,7 +77,7 @@ mod verdict;
 pub use catalog::{Bug, Entry, Parameter, Selection, SelectionError, Setup, find};
 pub use check::{AnyCheck, Check, Engine, Options};
 pub use explore::{Control, Progress};
-pub use system::{Ahead, ComponentId, EventKind, Failure, FailureKind, System};
+pub use system::{ComponentId, EventKind, Failure, FailureKind, Successor, System};
 pub use target::nodes::{
     Cluster, Context, Either, Faults, FaultsError, InFlight, Network, Node, NodeEvent, NodeId,
     Nodes, Role, Row, Snapshot, Timer, crashes, drops, duplicates, others, partitions, restarts,

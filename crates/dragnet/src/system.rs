@@ -80,8 +80,8 @@ pub trait System: Send + Sync {
     /// A panic counts as a failure too.
     fn next(&self, state: &Self::State, event: &Self::Event) -> Result<Self::State, Failure>;
 
-    /// Calls `each` with the position and the outcome of every event that is enabled in `state`, in the order of
-    /// [`events`](System::events), for which `scratch` can be used.
+    /// Appends the outcome of every event that is enabled in `state`, in the order of [`events`](System::events), for
+    /// which `scratch` can be used.
     ///
     /// This is `events` and `next` in one; a system that can do both together faster may do so.
     #[inline]
@@ -89,22 +89,15 @@ pub trait System: Send + Sync {
         &self,
         state: &Self::State,
         scratch: &mut Vec<Self::Event>,
-        mut each: impl FnMut(usize, Result<Self::State, Failure>),
+        out: &mut Vec<Successor<Self::State>>,
     ) {
         scratch.clear();
         self.events(state, scratch);
-        for (position, event) in scratch.iter().enumerate() {
-            each(
-                position,
-                panics::catch(|| self.next(state, event)).and_then(|next| next),
-            );
-        }
+        out.extend(scratch.iter().enumerate().map(|(position, event)| {
+            let next = panics::catch(|| self.next(state, event)).and_then(|next| next);
+            Successor { position, next }
+        }));
     }
-
-    /// A hint that the successors of `state` will be asked for shortly: a system can have the memory that this takes on
-    /// its way by then.
-    #[inline]
-    fn anticipate(&self, _state: &Self::State, _when: Ahead) {}
 
     /// A hash of `state` that, for the same key, is the same in every run, in every process and on every machine.
     fn fingerprint(&self, state: &Self::State, key: Key) -> Fingerprint {
@@ -159,13 +152,13 @@ pub trait System: Send + Sync {
     }
 }
 
-/// How shortly something will be asked for: every state is announced from afar first, then once more.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ahead {
-    /// Several states from now.
-    Far,
-    /// Soon; what was asked for from afar has arrived.
-    Near,
+/// What one event leads to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Successor<T> {
+    /// Which event it is, counted as [`System::events`] lists them.
+    pub position: usize,
+    /// The state after it, unless the program fails.
+    pub next: Result<T, Failure>,
 }
 
 /// What kind of step an event is.

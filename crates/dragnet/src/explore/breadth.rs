@@ -14,8 +14,8 @@ use std::{mem, thread};
 use super::limits::Gauge;
 use super::path::{Execution, Finding, Wrong};
 use super::store::Store;
-use super::walk::{Explored, LeftOut, Space, Successor};
-use crate::system::{Ahead, System};
+use super::walk::{Explored, LeftOut, Space};
+use crate::system::{Successor, System};
 use crate::tables::Upsert;
 use crate::trace::Fingerprint;
 
@@ -25,20 +25,19 @@ const DEEPEST: u64 = (1 << (63 - PARENT_BITS)) - 1;
 
 /// How many states a worker takes on at a time.
 const CHUNK: usize = 512;
-/// How many successors are computed before the first of them is looked up: the time that a look-up needs to reach
-/// memory.
+/// How many successors are computed before the first of them is looked up. Their places in the store are on their way
+/// to the cache together.
 const BATCH: usize = 32;
-/// How many states before its turn a state is announced to the system for the second time.
-const AHEAD: usize = 4;
 
 /// States of one level, still to be expanded.
 type Chunk<T> = Vec<T>;
 
-/// A successor whose look-up is on its way.
-struct Born<T> {
-    state: T,
-    fingerprint: Fingerprint,
-    parent: Fingerprint,
+/// Successors that are looked up together.
+struct Batch<T> {
+    born: Vec<Successor<T>>,
+    /// Each successor's own fingerprint, once it is known, and its parent's.
+    fingerprints: Vec<Fingerprint>,
+    parents: Vec<Fingerprint>,
 }
 
 /// What one worker brings back from a level.
@@ -185,7 +184,11 @@ impl<S: System, K: Store<S>> Breadth<'_, S, K> {
             transitions: 0,
         };
         let mut events = Vec::new();
-        let mut batch = Vec::with_capacity(BATCH + 16);
+        let mut batch = Batch {
+            born: Vec::new(),
+            fingerprints: Vec::new(),
+            parents: Vec::new(),
+        };
         let mut grown = Vec::new();
         loop {
             self.space.domain.quiesce(worker);
@@ -195,10 +198,9 @@ impl<S: System, K: Store<S>> Breadth<'_, S, K> {
             let Some(mut chunk) = current.lock().unwrap().pop() else {
                 break;
             };
-            for (at, state) in chunk.iter().enumerate() {
-                self.anticipate(&chunk, at);
-                self.expand(level, state, &mut events, &mut batch, &mut harvest);
-                if batch.len() >= BATCH {
+            for state in &chunk {
+                self.expand(level, state, &mut events, &mut batch, &mut harvest.finding);
+                if batch.born.len() >= BATCH {
                     self.settle(level, &mut batch, &mut grown, next, &mut harvest);
                 }
             }
@@ -224,57 +226,26 @@ impl<S: System, K: Store<S>> Breadth<'_, S, K> {
         harvest
     }
 
-    /// Announces the states that come after the one at `at`.
-    #[inline]
-    fn anticipate(&self, chunk: &Chunk<S::State>, at: usize) {
-        if let Some(state) = chunk.get(at + 2 * AHEAD) {
-            self.space.system.anticipate(state, Ahead::Far);
-        }
-        if let Some(state) = chunk.get(at + AHEAD) {
-            self.space.system.anticipate(state, Ahead::Near);
-        }
-    }
-
     #[inline]
     fn expand(
         &self,
         level: u64,
         state: &S::State,
         events: &mut Vec<S::Event>,
-        batch: &mut Vec<Born<S::State>>,
-        harvest: &mut Harvest,
+        batch: &mut Batch<S::State>,
+        finding: &mut Option<Finding>,
     ) {
-        let fingerprint = self.space.fingerprint(state);
-        let here = |event, wrong| Finding {
-            level,
-            state: fingerprint,
-            event,
-            wrong,
-        };
-        let Harvest {
-            finding,
-            transitions,
-            ..
-        } = harvest;
-        let wrong = self.space.expand(state, events, |position, successor| {
-            *transitions += 1;
-            match successor {
-                Successor::Failed(failure) => {
-                    let found = here(Some(position), Wrong::Failed(failure));
-                    Finding::keep_least(finding, found);
-                }
-                Successor::State(state, born) => {
-                    self.store.prefetch(born);
-                    batch.push(Born {
-                        state,
-                        fingerprint: born,
-                        parent: fingerprint,
-                    });
-                }
-            }
-        });
+        let parent = self.space.fingerprint(state);
+        let wrong = self.space.expand(state, events, &mut batch.born);
+        batch.parents.resize(batch.born.len(), parent);
         if let Some(wrong) = wrong {
-            Finding::keep_least(finding, here(None, wrong));
+            let found = Finding {
+                level,
+                state: parent,
+                event: None,
+                wrong,
+            };
+            Finding::keep_least(finding, found);
         }
     }
 
@@ -283,31 +254,51 @@ impl<S: System, K: Store<S>> Breadth<'_, S, K> {
     fn settle(
         &self,
         level: u64,
-        batch: &mut Vec<Born<S::State>>,
+        batch: &mut Batch<S::State>,
         grown: &mut Chunk<S::State>,
         next: &Mutex<Vec<Chunk<S::State>>>,
         harvest: &mut Harvest,
     ) {
-        for born in batch.drain(..) {
-            let value = value(level + 1, born.parent);
-            let visited = self
-                .store
-                .visit(&born.state, born.fingerprint, value, least_parent);
-            if visited != Upsert::New {
+        batch.fingerprints.clear();
+        for born in &batch.born {
+            // Whatever failed is looked up nowhere.
+            let fingerprint = match &born.next {
+                Ok(state) => self.space.fingerprint(state),
+                Err(_) => Fingerprint(0),
+            };
+            self.store.prefetch(fingerprint);
+            batch.fingerprints.push(fingerprint);
+        }
+        let fingerprints = batch.fingerprints.iter().zip(batch.parents.drain(..));
+        for (mut born, (&fingerprint, parent)) in batch.born.drain(..).zip(fingerprints) {
+            if !self.space.admits(&mut born.next) {
+                continue;
+            }
+            harvest.transitions += 1;
+            let state = match born.next {
+                Ok(state) => state,
+                Err(failure) => {
+                    let found = Finding {
+                        level,
+                        state: parent,
+                        event: Some(born.position),
+                        wrong: Wrong::Failed(failure),
+                    };
+                    Finding::keep_least(&mut harvest.finding, found);
+                    continue;
+                }
+            };
+            let value = value(level + 1, parent);
+            if self.store.visit(&state, fingerprint, value, least_parent) != Upsert::New {
                 continue;
             }
             harvest.states += 1;
-            self.judge(
-                level + 1,
-                &born.state,
-                born.fingerprint,
-                &mut harvest.finding,
-            );
+            self.judge(level + 1, &state, fingerprint, &mut harvest.finding);
             if grown.capacity() == 0 {
                 let spare = self.spare.lock().unwrap().pop();
                 *grown = spare.unwrap_or_else(|| Vec::with_capacity(CHUNK));
             }
-            grown.push(born.state);
+            grown.push(state);
             if grown.len() == CHUNK {
                 next.lock().unwrap().push(mem::take(grown));
             }
@@ -317,17 +308,18 @@ impl<S: System, K: Store<S>> Breadth<'_, S, K> {
     /// At the depth bound: is there anything behind it?
     fn at_bound(&self, frontier: &[Chunk<S::State>]) -> Explored {
         let mut events = Vec::new();
+        let mut born = Vec::new();
         let mut deeper = false;
         let mut finding = None;
         for state in frontier.iter().flatten() {
-            let wrong = self.space.expand(state, &mut events, |_, successor| {
-                deeper |= match successor {
-                    Successor::Failed(_) => true,
-                    Successor::State(state, fingerprint) => {
-                        !self.store.contains(&state, fingerprint)
-                    }
-                };
-            });
+            let wrong = self.space.expand(state, &mut events, &mut born);
+            for mut born in born.drain(..) {
+                deeper |= self.space.admits(&mut born.next)
+                    && !born.next.is_ok_and(|state| {
+                        let fingerprint = self.space.fingerprint(&state);
+                        self.store.contains(&state, fingerprint)
+                    });
+            }
             // What is wrong with the state itself is still within the bound.
             if let Some(wrong) = wrong {
                 let found = Finding {

@@ -17,8 +17,8 @@ use std::{mem, thread};
 use super::limits::Gauge;
 use super::path::{Path, Wrong};
 use super::store::Store;
-use super::walk::{Explored, LeftOut, Space, Successor};
-use crate::system::System;
+use super::walk::{Explored, LeftOut, Space};
+use crate::system::{Successor, System};
 use crate::tables::Upsert;
 use crate::trace::Fingerprint;
 
@@ -127,7 +127,9 @@ struct Walker<'w, S: System, K> {
     frames: Vec<Frame>,
     children: Vec<Child<S::State>>,
     events: Vec<S::Event>,
-    born: Vec<(Child<S::State>, Fingerprint)>,
+    /// The successors of the state that is being expanded, and their fingerprints.
+    born: Vec<Successor<S::State>>,
+    fingerprints: Vec<Fingerprint>,
     states: u64,
     transitions: u64,
     deepest: u64,
@@ -183,6 +185,7 @@ impl<S: System, K: Store<S>> Depth<'_, S, K> {
             children: Vec::new(),
             events: Vec::new(),
             born: Vec::new(),
+            fingerprints: Vec::new(),
             states: 0,
             transitions: 0,
             deepest: 0,
@@ -276,72 +279,62 @@ impl<S: System, K: Store<S>> Walker<'_, S, K> {
         let search = self.search;
         let depth = self.root_depth + self.frames.len() as u64 - 2;
         let at_bound = search.bound == Some(depth);
-        let Self {
-            events,
-            born,
-            transitions,
-            beyond,
-            overflow,
-            ..
-        } = self;
-        let mut failed = None;
-        let stuck = search
-            .space
-            .expand(state, events, |position, successor| match successor {
-                _ if failed.is_some() => {}
-                Successor::Failed(_) if at_bound => *overflow = true,
-                Successor::Failed(failure) => {
-                    *transitions += 1;
-                    failed = Some((position, failure));
-                }
-                Successor::State(state, fingerprint) if at_bound => {
-                    // Behind the bound, unless it is known already.
-                    if !search.store.contains(&state, fingerprint) {
-                        if beyond.len() < BEYOND {
-                            beyond.push(fingerprint);
-                        } else {
-                            *overflow = true;
-                        }
-                    }
-                }
-                Successor::State(state, fingerprint) => {
-                    *transitions += 1;
-                    search.store.prefetch(fingerprint);
-                    let position = Some(position);
-                    born.push((Child { state, position }, fingerprint));
-                }
-            });
+        let Self { events, born, .. } = self;
+        let stuck = search.space.expand(state, events, born);
         if stuck.is_some() {
             self.born.clear();
             return stuck;
         }
-        if let Some((position, failure)) = failed {
-            self.born.clear();
-            return Some(self.wrong_at(position, Wrong::Failed(failure)));
+        self.fingerprints.clear();
+        for born in &self.born {
+            let fingerprint = match &born.next {
+                Ok(state) => search.space.fingerprint(state),
+                Err(_) => Fingerprint(0),
+            };
+            search.store.prefetch(fingerprint);
+            self.fingerprints.push(fingerprint);
         }
         let first = self.children.len();
         let mut wrong = None;
-        for (child, fingerprint) in self.born.drain(..) {
-            match search.arrive(&child.state, fingerprint, depth + 1) {
+        for (born, &fingerprint) in self.born.drain(..).zip(&self.fingerprints) {
+            let Successor { position, mut next } = born;
+            if !search.space.admits(&mut next) {
+                continue;
+            }
+            if at_bound {
+                match next {
+                    Ok(state) if search.store.contains(&state, fingerprint) => {}
+                    // Perhaps a state within the bound, which is still to be met.
+                    Ok(_) if self.beyond.len() < BEYOND => self.beyond.push(fingerprint),
+                    _ => self.overflow = true,
+                }
+                continue;
+            }
+            self.transitions += 1;
+            let state = match next {
+                Ok(state) => state,
+                Err(failure) => {
+                    wrong = Some((position, Wrong::Failed(failure)));
+                    break;
+                }
+            };
+            match search.arrive(&state, fingerprint, depth + 1) {
                 Arrival::Known => continue,
                 Arrival::Nearer => {}
                 Arrival::New => {
                     self.states += 1;
                     self.deepest = self.deepest.max(depth + 1);
-                    wrong = search
-                        .space
-                        .judge(&child.state)
-                        .map(|wrong| (child.position, wrong));
+                    wrong = search.space.judge(&state).map(|wrong| (position, wrong));
+                    if wrong.is_some() {
+                        break;
+                    }
                 }
             }
-            if wrong.is_some() {
-                break;
-            }
-            self.children.push(child);
+            let position = Some(position);
+            self.children.push(Child { state, position });
         }
         if let Some((position, wrong)) = wrong {
-            self.born.clear();
-            return Some(self.wrong_at(position.expect("it is a successor"), wrong));
+            return Some(self.wrong_at(position, wrong));
         }
         // The first comes off the list first.
         self.children[first..].reverse();

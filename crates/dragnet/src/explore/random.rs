@@ -10,7 +10,7 @@ use std::thread;
 use super::limits::Gauge;
 use super::path::{Path, Wrong};
 use super::store::Store;
-use super::walk::{Explored, LeftOut, Space, Successor};
+use super::walk::{Explored, LeftOut, Space};
 use crate::system::System;
 use crate::tables::Upsert;
 use crate::trace::scatter;
@@ -132,8 +132,8 @@ impl<S: System, K: Store<S>> Random<'_, S, K> {
             self.gauge.add(0, u64::from(successor.is_some()));
             match successor {
                 None => break,
-                Some(Successor::Failed(failure)) => found = Some(Wrong::Failed(failure)),
-                Some(Successor::State(next, _)) => {
+                Some(Err(failure)) => found = Some(Wrong::Failed(failure)),
+                Some(Ok(next)) => {
                     found = self.arrive(&next);
                     state = next;
                 }

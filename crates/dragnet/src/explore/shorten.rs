@@ -8,7 +8,7 @@ use super::breadth;
 use super::limits::Gauge;
 use super::path::{Execution, Path, Wrong};
 use super::store::Fingerprints;
-use super::walk::{LeftOut, Space, Successor};
+use super::walk::{LeftOut, Space};
 use crate::system::System;
 use crate::tables::Domain;
 
@@ -83,10 +83,10 @@ fn retake<S: System>(
         path.events.push(position);
         taken.push(enabled[position].clone());
         match successor {
-            Successor::Failed(failure) => {
+            Err(failure) => {
                 return complains(Some(Wrong::Failed(failure))).then_some((path, taken));
             }
-            Successor::State(next, _) => {
+            Ok(next) => {
                 if complains(space.judge(&next)) {
                     return Some((path, taken));
                 }

@@ -4,7 +4,7 @@ use super::limits::{Cut, Gauge};
 use super::path::{Path, Wrong};
 use crate::panics;
 use crate::property::{Predicate, Properties};
-use crate::system::{EventKind, Failure, System};
+use crate::system::{EventKind, Failure, Successor, System};
 use crate::tables::Domain;
 use crate::trace::{Fingerprint, Key};
 
@@ -18,11 +18,8 @@ pub(crate) struct Space<'a, S: System> {
     pub(crate) domain: &'a Domain,
 }
 
-/// What one event leads to.
-pub(crate) enum Successor<T> {
-    State(T, Fingerprint),
-    Failed(Failure),
-}
+/// What one event leads to: a state, unless the program fails.
+pub(crate) type Next<T> = Result<T, Failure>;
 
 /// What an exploration came to.
 pub(crate) struct Explored {
@@ -47,11 +44,7 @@ pub(crate) enum LeftOut {
 
 /// The successor of `state`; a panic on the way is a failure.
 #[inline]
-pub(crate) fn next<S: System>(
-    system: &S,
-    state: &S::State,
-    event: &S::Event,
-) -> Result<S::State, Failure> {
+pub(crate) fn next<S: System>(system: &S, state: &S::State, event: &S::Event) -> Next<S::State> {
     panics::catch(|| system.next(state, event)).and_then(|next| next)
 }
 
@@ -123,30 +116,36 @@ impl<S: System> Space<'_, S> {
     }
 
     /// Where `event` leads from `state`; `None` when that is outside the space.
-    pub(crate) fn take(&self, state: &S::State, event: &S::Event) -> Option<Successor<S::State>> {
-        self.place(next(self.system, state, event))
+    pub(crate) fn take(&self, state: &S::State, event: &S::Event) -> Option<Next<S::State>> {
+        let mut next = next(self.system, state, event);
+        self.admits(&mut next).then_some(next)
     }
 
+    /// Whether a successor is part of the space. Where a bound fails on it, so does the step.
     #[inline]
-    fn place(&self, next: Result<S::State, Failure>) -> Option<Successor<S::State>> {
-        match next.and_then(|next| Ok((self.is_inside(&next)?, next))) {
-            Err(failure) => Some(Successor::Failed(failure)),
-            Ok((false, _)) => None,
-            Ok((true, next)) => {
-                let fingerprint = self.fingerprint(&next);
-                Some(Successor::State(next, fingerprint))
+    pub(crate) fn admits(&self, next: &mut Next<S::State>) -> bool {
+        self.within.is_empty() || self.admits_by_bounds(next)
+    }
+
+    fn admits_by_bounds(&self, next: &mut Next<S::State>) -> bool {
+        match next.as_ref().map(|state| self.is_inside(state)) {
+            Ok(Ok(inside)) => inside,
+            Ok(Err(failure)) => {
+                *next = Err(failure);
+                true
             }
+            Err(_) => true,
         }
     }
 
-    /// Calls `each` with the position and the successor of every event of `state` that stays inside the space, and says
-    /// what is wrong with there being no others.
+    /// Adds the successors of `state` to `out`, inside the space or not, and says what is wrong with there being no
+    /// others.
     #[inline]
     pub(crate) fn expand(
         &self,
         state: &S::State,
         scratch: &mut Vec<S::Event>,
-        mut each: impl FnMut(usize, Successor<S::State>),
+        out: &mut Vec<Successor<S::State>>,
     ) -> Option<Wrong> {
         let stuck = match self.properties.deadlock() {
             Some(_) => {
@@ -155,13 +154,7 @@ impl<S: System> Space<'_, S> {
             }
             None => None,
         };
-        let expanded = panics::catch(|| {
-            self.system.successors(state, scratch, |position, next| {
-                if let Some(successor) = self.place(next) {
-                    each(position, successor);
-                }
-            });
-        });
+        let expanded = panics::catch(|| self.system.successors(state, scratch, out));
         expanded.err().map(Wrong::Failed).or(stuck)
     }
 }

@@ -4,12 +4,14 @@ mod arena;
 mod domain;
 mod flat;
 mod interner;
+mod once;
 mod slots;
 
 pub(crate) use arena::Arena;
 pub(crate) use domain::Domain;
 pub(crate) use flat::{FlatTable, Upsert};
 pub(crate) use interner::Interner;
+pub(crate) use once::OnceSlice;
 
 /// Brings what is at `place` into the cache, for an access that follows shortly.
 #[inline]

@@ -4,7 +4,7 @@
 //! equal blocks that are used again, cut from slabs that the operating system backs with large pages where it can:
 //! random access to a table of many megabytes otherwise costs more for translating addresses than for the memory itself.
 
-use super::flat::Slot;
+use super::flat::{LINE, Slot};
 
 #[cfg(not(loom))]
 pub(super) use blocks::{Blocks, Slots};
@@ -33,8 +33,8 @@ impl Slots {
         self.0.len()
     }
 
-    pub(super) fn run(&self, at: usize) -> &[Slot] {
-        &self.0[at..]
+    pub(super) fn line(&self, at: usize) -> &[Slot; LINE] {
+        self.0[at..at + LINE].try_into().expect("whole lines")
     }
 }
 
@@ -42,10 +42,9 @@ impl Slots {
 mod blocks {
     use std::alloc::{self, Layout};
     use std::ptr::NonNull;
-    use std::slice;
     use std::sync::{Arc, Mutex};
 
-    use super::Slot;
+    use super::{LINE, Slot};
 
     /// How many slots a block has: 4 KiB.
     const BLOCK: usize = 256;
@@ -78,8 +77,9 @@ mod blocks {
     unsafe impl Send for Pool {}
 
     impl Slots {
-        /// `len` empty slots, at least one. An empty slot is all zeros.
+        /// `len` empty slots, whole lines, at least one. An empty slot is all zeros.
         pub(in super::super) fn empty(len: usize, pool: &Arc<Blocks>) -> Self {
+            assert!(len > 0 && len.is_multiple_of(LINE));
             let blocks = if len < BLOCK {
                 let layout = small(len);
                 // SAFETY: the layout is not empty.
@@ -100,16 +100,15 @@ mod blocks {
             self.len
         }
 
-        /// The slots from `at` to the end of its block.
+        /// The line that begins at `at`.
         #[inline]
-        pub(in super::super) fn run(&self, at: usize) -> &[Slot] {
-            debug_assert!(at < self.len);
-            let (block, offset) = (at / BLOCK, at % BLOCK);
-            let end = (self.len - block * BLOCK).min(BLOCK);
-            // SAFETY: callers stay below `len`, and every slot below it lies in its block and is initialised.
+        pub(in super::super) fn line(&self, at: usize) -> &[Slot; LINE] {
+            debug_assert!(at + LINE <= self.len && at.is_multiple_of(LINE));
+            // SAFETY: callers stay below `len`, which is a multiple of `LINE` like the size of a block, and every slot
+            // below it lies in its block and is initialised.
             unsafe {
-                let first = self.blocks[block].add(offset);
-                slice::from_raw_parts(first.as_ptr(), end - offset)
+                let block = *self.blocks.get_unchecked(at / BLOCK);
+                block.add(at % BLOCK).cast().as_ref()
             }
         }
     }

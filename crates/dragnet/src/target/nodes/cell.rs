@@ -4,53 +4,86 @@
 //! global state is then a look at each of its cells, and a step replaces the cell of the node that acts and those of the
 //! nodes that it sends to.
 
-use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
+use super::engine::Sent;
 use super::steps::NodeEvent;
-use crate::tables::{Arena, Domain, FlatTable, prefetch};
+use crate::tables::{Arena, Domain, FlatTable, OnceSlice};
 use crate::trace::scatter;
 
 pub(super) struct Cells {
     cells: Arena<Cell>,
     /// From (local state, inbox) to the cell.
     index: FlatTable,
-    /// From (cell, envelope that arrives) to the cell after.
+    /// From (cell, envelope that arrives) to the cell after, for cells where more arrives than they have room for.
     arrivals: FlatTable,
 }
 
+/// All that a step reads of a cell is in one cache line.
+#[repr(align(64))]
 pub(super) struct Cell {
     /// What the cell adds to the sum of a row: its parts' hashes, bound to their places.
     pub(super) bound: u64,
     pub(super) local: u32,
     pub(super) inbox: u32,
-    moves: OnceLock<Box<[Move]>>,
+    moves: OnceSlice<Move>,
+    arrivals: [Arrival; 2],
+}
+
+/// The cell that takes the place of another in a row, and what that adds to the row's sum.
+#[derive(Clone, Copy)]
+pub(super) struct Replacement {
+    pub(super) cell: u32,
+    pub(super) delta: u64,
 }
 
 /// Something that the node of a cell can do: one event, and what it makes of the cell.
 pub(super) struct Move {
     pub(super) event: NodeEvent,
+    /// The handler fails.
+    pub(super) fails: bool,
     /// The cell after it, before anything is sent, plus one; 0 until it is known.
     after: AtomicU32,
+    delta: AtomicU64,
+    pub(super) sent: Arc<[Sent]>,
+}
+
+/// What one envelope makes of a cell when it arrives.
+#[derive(Default)]
+struct Arrival {
+    /// The envelope in the upper half, the cell after plus one in the lower; 0 until it is known.
+    entry: AtomicU64,
+    /// 0 for a moment after the entry is there.
+    delta: AtomicU64,
 }
 
 impl Move {
-    pub(super) fn new(event: NodeEvent) -> Self {
+    pub(super) fn new(event: NodeEvent, fails: bool, sent: &Arc<[Sent]>) -> Self {
         Self {
             event,
+            fails,
             after: AtomicU32::new(0),
+            delta: AtomicU64::new(0),
+            sent: Arc::clone(sent),
         }
     }
 
+    /// What takes the place of the cell.
     #[inline]
-    pub(super) fn after(&self, find: impl FnOnce() -> u32) -> u32 {
+    pub(super) fn after(&self, find: impl FnOnce() -> Replacement) -> Replacement {
         match self.after.load(Ordering::Acquire) {
             0 => {
-                let cell = find();
-                self.after.store(cell + 1, Ordering::Release);
-                cell
+                let found = find();
+                // Every thread finds the same.
+                self.delta.store(found.delta, Ordering::Relaxed);
+                self.after.store(found.cell + 1, Ordering::Release);
+                found
             }
-            known => known - 1,
+            known => Replacement {
+                cell: known - 1,
+                delta: self.delta.load(Ordering::Relaxed),
+            },
         }
     }
 }
@@ -77,7 +110,8 @@ impl Cells {
                 bound: bound(),
                 local,
                 inbox,
-                moves: OnceLock::new(),
+                moves: OnceSlice::new(),
+                arrivals: Default::default(),
             });
             self.index.upsert(key, u64::from(id) + 1, |old, _| old);
             self.index.get(key).expect("it has just been set")
@@ -85,36 +119,65 @@ impl Cells {
         (known - 1) as u32
     }
 
-    /// The cell after `envelope` has arrived in the inbox of `cell`.
+    /// One cell in the place of another.
+    #[inline]
+    pub(super) fn replace(&self, old: u32, new: u32) -> Replacement {
+        Replacement {
+            cell: new,
+            delta: self.get(new).bound.wrapping_sub(self.get(old).bound),
+        }
+    }
+
+    /// What takes the place of `cell` when `envelope` arrives in its inbox.
     #[inline]
     pub(super) fn after_arrival(
         &self,
-        cell: u32,
+        id: u32,
         envelope: u32,
         find: impl FnOnce(&Cell) -> u32,
-    ) -> u32 {
-        let key = pair(cell, envelope);
-        match self.arrivals.get(key) {
-            Some(known) => (known - 1) as u32,
-            None => {
-                let after = find(self.get(cell));
-                self.arrivals
-                    .upsert(key, u64::from(after) + 1, |old, _| old);
-                after
+    ) -> Replacement {
+        let cell = self.get(id);
+        for arrival in &cell.arrivals {
+            let entry = arrival.entry.load(Ordering::Acquire);
+            if entry >> 32 == u64::from(envelope) && entry != 0 {
+                let after = entry as u32 - 1;
+                return match arrival.delta.load(Ordering::Relaxed) {
+                    0 => self.replace(id, after),
+                    delta => Replacement { cell: after, delta },
+                };
             }
         }
+        self.arrive(id, envelope, find)
+    }
+
+    #[cold]
+    fn arrive(&self, id: u32, envelope: u32, find: impl FnOnce(&Cell) -> u32) -> Replacement {
+        let cell = self.get(id);
+        let key = pair(id, envelope);
+        if let Some(known) = self.arrivals.get(key) {
+            return self.replace(id, (known - 1) as u32);
+        }
+        let found = self.replace(id, find(cell));
+        let entry = u64::from(envelope) << 32 | u64::from(found.cell + 1);
+        for arrival in &cell.arrivals {
+            let claimed =
+                arrival
+                    .entry
+                    .compare_exchange(0, entry, Ordering::AcqRel, Ordering::Acquire);
+            match claimed {
+                Ok(_) => arrival.delta.store(found.delta, Ordering::Relaxed),
+                Err(other) if other != entry => continue,
+                Err(_) => {}
+            }
+            return found;
+        }
+        self.arrivals
+            .upsert(key, u64::from(found.cell) + 1, |old, _| old);
+        found
     }
 }
 
 impl Cell {
-    /// Brings the moves into the cache.
-    #[inline]
-    pub(super) fn anticipate(&self) {
-        if let Some(first) = self.moves.get().and_then(|moves| moves.first()) {
-            prefetch(first);
-        }
-    }
-
     /// What its node can do, in a fixed order.
     #[inline]
     pub(super) fn moves(&self, find: impl FnOnce(&Self) -> Vec<Move>) -> &[Move] {
@@ -125,4 +188,30 @@ impl Cell {
 /// Two numbers as one evenly spread key, different for different pairs.
 fn pair(one: u32, two: u32) -> u64 {
     scatter((u64::from(one) << 32 | u64::from(two)).wrapping_add(1))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cell_is_one_cache_line() {
+        assert_eq!(size_of::<Cell>(), 64);
+    }
+
+    #[test]
+    fn every_arrival_is_remembered_however_many_there_are() {
+        let cells = Cells::new(&Domain::new(1));
+        let cell = cells.find(0, 0, || 0);
+        let arrive = |envelope| {
+            let find = || cells.find(0, envelope + 1, || 100 + u64::from(envelope));
+            cells.after_arrival(cell, envelope, |_| find())
+        };
+        let first: Vec<_> = (0..10).map(arrive).collect();
+        for envelope in 0..10 {
+            let again = cells.after_arrival(cell, envelope, |_| panic!("it is known"));
+            assert_eq!(again.cell, first[envelope as usize].cell);
+            assert_eq!(again.delta, 100 + u64::from(envelope));
+        }
+    }
 }

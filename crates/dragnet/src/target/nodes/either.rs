@@ -85,6 +85,8 @@ where
 /// A kind of node that a cluster has: what [`Snapshot::role`](super::Snapshot::role) can be asked for. `At` is found by
 /// the compiler.
 pub trait Role<N: Node, At>: Node {
+    /// Whether a node is of kind `N`.
+    fn is(&self) -> bool;
     /// The state of a node of kind `N`, if `state` is one.
     fn of(state: &Self::State) -> Option<&N::State>;
 }
@@ -106,6 +108,10 @@ where
     A: Node,
     B: Node<Msg = A::Msg>,
 {
+    fn is(&self) -> bool {
+        matches!(self, Either::Right(_))
+    }
+
     fn of(state: &Self::State) -> Option<&B::State> {
         match state {
             Either::Left(_) => None,
@@ -119,6 +125,10 @@ where
     A: Node,
     B: Node<Msg = A::Msg>,
 {
+    fn is(&self) -> bool {
+        matches!(self, Either::Left(_))
+    }
+
     fn of(state: &Self::State) -> Option<&A::State> {
         match state {
             Either::Left(state) => Some(state),
@@ -133,6 +143,13 @@ where
     Either<A, D>: Role<C, At>,
     B: Node<Msg = <Either<A, D> as Node>::Msg>,
 {
+    fn is(&self) -> bool {
+        match self {
+            Either::Left(node) => node.is(),
+            Either::Right(_) => false,
+        }
+    }
+
     fn of(state: &Self::State) -> Option<&C::State> {
         match state {
             Either::Left(state) => <Either<A, D> as Role<C, At>>::of(state),

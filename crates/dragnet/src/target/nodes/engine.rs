@@ -8,6 +8,7 @@
 //! All tables are shared by all threads and only grow.
 
 use std::hash::Hash;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::cell::{Cell, Cells};
@@ -33,15 +34,16 @@ pub struct Nodes<N: Node> {
     pub(super) workloads: Vec<Workload<N::Msg>>,
     pub(super) timer_budgets: Vec<(Timer, u32)>,
     pub(super) faults: Faults,
+    pub(super) has_faults: bool,
     /// Deliveries that change nothing are left out, and their envelopes stay in flight.
     pub(super) skips_idle: bool,
     pub(super) key: Key,
     /// What hashes are bound with: the environment's, then for each node its local state's and its inbox's.
     pub(super) slots: Vec<u64>,
-    pub(super) locals: Vec<Interner<LocalItem<N::State>>>,
+    pub(super) locals: Interner<LocalItem<N::State>>,
     pub(super) inputs: Interner<InputItem<N::Msg>>,
     pub(super) inboxes: Inboxes,
-    pub(super) cells: Vec<Cells>,
+    pub(super) cells: Cells,
     pub(super) environments: Interner<Environment>,
     pub(super) outcomes: Arena<OutcomeSet<N::Msg>>,
     pub(super) memo: FlatTable,
@@ -50,8 +52,9 @@ pub struct Nodes<N: Node> {
     pub(super) crash_inputs: Vec<(u32, u32)>,
 }
 
-/// A local state with what follows from it alone.
+/// A local state of a node, with what follows from it alone. Its hash is bound to the node.
 pub(super) struct LocalItem<S> {
+    node: usize,
     pub(super) local: Local<S>,
     /// The inputs that the node gives itself: its next call, its timers.
     pub(super) own: Box<[u32]>,
@@ -59,7 +62,7 @@ pub(super) struct LocalItem<S> {
 
 impl<S: PartialEq> PartialEq for LocalItem<S> {
     fn eq(&self, other: &Self) -> bool {
-        self.local == other.local
+        self.node == other.node && self.local == other.local
     }
 }
 
@@ -114,14 +117,22 @@ pub(super) struct OutcomeSet<M> {
 
 pub(super) struct Outcome<M> {
     pub(super) local: u32,
-    pub(super) sent: Box<[Sent]>,
+    pub(super) sent: Arc<[Sent]>,
     pub(super) rest: Option<Box<Rest<M>>>,
+}
+
+impl<M> Outcome<M> {
+    pub(super) fn fails(&self) -> bool {
+        self.rest
+            .as_ref()
+            .is_some_and(|rest| rest.failure.is_some())
+    }
 }
 
 /// One way in which a node can begin: its state, and what it sends.
 pub(super) struct Start<S> {
     pub(super) local: Local<S>,
-    pub(super) sent: Box<[Sent]>,
+    pub(super) sent: Arc<[Sent]>,
 }
 
 /// An envelope on its way to a node.
@@ -170,10 +181,10 @@ impl<N: Node> Nodes<N> {
             slots: (0..2 * nodes.len() + 1)
                 .map(|slot| scatter(key.0 ^ scatter(slot as u64 + 1)))
                 .collect(),
-            locals: nodes.iter().map(|_| Interner::new(domain)).collect(),
+            locals: Interner::new(domain),
             inputs: Interner::new(domain),
             inboxes: Inboxes::new(network.order, key, domain),
-            cells: nodes.iter().map(|_| Cells::new(domain)).collect(),
+            cells: Cells::new(domain),
             environments: Interner::new(domain),
             outcomes: Arena::new(),
             memo: FlatTable::small(domain),
@@ -183,6 +194,7 @@ impl<N: Node> Nodes<N> {
             network,
             workloads,
             timer_budgets,
+            has_faults: !faults.is_none(),
             faults,
             skips_idle,
             key,
@@ -204,20 +216,19 @@ impl<N: Node> Nodes<N> {
 
     #[inline]
     pub(super) fn cell(&self, row: &Row, node: usize) -> &Cell {
-        self.cells[node].get(row.ids[cell_place(node)])
+        self.cells.get(row.id(cell_place(node)))
     }
 
     pub(super) fn find_cell(&self, node: usize, local: u32, inbox: u32) -> u32 {
-        self.cells[node].find(local, inbox, || {
-            let local = bind(self.locals[node].hash(local), self.slots[local_slot(node)]);
+        self.cells.find(local, inbox, || {
             let inbox = bind(self.inboxes.hash(inbox), self.slots[inbox_slot(node)]);
-            local.wrapping_add(inbox)
+            self.locals.hash(local).wrapping_add(inbox)
         })
     }
 
     #[inline]
     pub(super) fn local(&self, row: &Row, node: usize) -> &Local<N::State> {
-        &self.locals[node].get(self.cell(row, node).local).local
+        &self.locals.get(self.cell(row, node).local).local
     }
 
     pub(super) fn input(&self, id: u32) -> &Input<N::Msg> {
@@ -242,12 +253,11 @@ impl<N: Node> Nodes<N> {
 
     /// How many distinct local states there are, and how often a handler ran.
     pub(crate) fn work(&self) -> (u64, u64) {
-        let locals: usize = self.locals.iter().map(Interner::len).sum();
-        (locals as u64, self.handler_runs.load(Ordering::Relaxed))
+        let locals = self.locals.len() as u64;
+        (locals, self.handler_runs.load(Ordering::Relaxed))
     }
 
     pub(super) fn intern_local(&self, node: usize, local: Local<N::State>) -> u32 {
-        let hash = Fingerprint::of(&local, self.key).0;
         let mut own = Vec::new();
         if local.is_up() {
             let work = &self.workloads[node];
@@ -262,8 +272,12 @@ impl<N: Node> Nodes<N> {
                 }
             }
         }
+        let hash = bind(
+            Fingerprint::of(&local, self.key).0,
+            self.slots[local_slot(node)],
+        );
         let own = own.into();
-        self.locals[node].intern(LocalItem { local, own }, hash).0
+        self.locals.intern(LocalItem { node, local, own }, hash).0
     }
 
     pub(super) fn intern_input(&self, input: Input<N::Msg>) -> u32 {
@@ -305,7 +319,7 @@ impl<N: Node> Nodes<N> {
     #[cold]
     fn run_handler(&self, local: u32, input: u32, key: u64) -> u32 {
         let node = self.input(input).node().0;
-        let before = &self.locals[node].get(local).local;
+        let before = &self.locals.get(local).local;
         let mut outcomes = Vec::new();
         let mut idle = true;
         let mut combination = Some(Context::new(NodeId(node), self.nodes.len()));
@@ -414,7 +428,7 @@ impl<N: Node> Nodes<N> {
         }
     }
 
-    fn intern_sent(&self, from: NodeId, cx: &mut Context<N::Msg>) -> Box<[Sent]> {
+    fn intern_sent(&self, from: NodeId, cx: &mut Context<N::Msg>) -> Arc<[Sent]> {
         std::mem::take(&mut cx.sent)
             .into_iter()
             .map(|(to, msg)| Sent {

@@ -62,7 +62,7 @@ impl<N: Node> Nodes<N> {
             ..Step::default()
         };
         let outcome = self.outcome_of(event);
-        for sent in &outcome.sent {
+        for sent in outcome.sent.iter() {
             let (msg, _, to) = message(sent.envelope);
             step.sent.push(format!("to {to}: {msg}"));
         }

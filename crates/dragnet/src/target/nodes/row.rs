@@ -1,8 +1,6 @@
 //! A global state: a short row of numbers.
 
-use std::fmt;
 use std::hash::{Hash, Hasher};
-use std::ops::{Deref, DerefMut};
 
 /// A state of a cluster, as the numbers of its interned parts: first the environment (fault budgets, partition), then
 /// for each node its cell, which is its local state with what is in flight to it.
@@ -12,12 +10,46 @@ use std::ops::{Deref, DerefMut};
 #[derive(Clone, Debug)]
 pub struct Row {
     pub(super) sum: u64,
-    pub(super) ids: Ids,
+    /// Places that are not used are 0 in every row.
+    near: [u32; NEAR],
+    /// The places that do not fit. One word, so that rows of small clusters stay small.
+    #[expect(clippy::box_collection, reason = "a boxed slice takes two words")]
+    far: Option<Box<Vec<u32>>>,
+}
+
+/// How many numbers fit into a row without a detour over the heap: those of seven nodes.
+const NEAR: usize = 8;
+
+impl Row {
+    /// A row of `len` places, all 0.
+    pub(super) fn zeros(len: usize) -> Self {
+        Self {
+            sum: 0,
+            near: [0; NEAR],
+            far: (len > NEAR).then(|| Box::new(vec![0; len - NEAR])),
+        }
+    }
+
+    #[inline]
+    pub(super) fn id(&self, place: usize) -> u32 {
+        match self.near.get(place) {
+            Some(&id) => id,
+            None => self.far.as_ref().expect("a row has all its places")[place - NEAR],
+        }
+    }
+
+    #[inline]
+    pub(super) fn set(&mut self, place: usize, id: u32) {
+        match self.near.get_mut(place) {
+            Some(known) => *known = id,
+            None => self.far.as_mut().expect("a row has all its places")[place - NEAR] = id,
+        }
+    }
 }
 
 impl PartialEq for Row {
     fn eq(&self, other: &Self) -> bool {
-        self.ids[..] == other.ids[..]
+        self.near == other.near && self.far == other.far
     }
 }
 
@@ -25,57 +57,8 @@ impl Eq for Row {}
 
 impl Hash for Row {
     fn hash<H: Hasher>(&self, state: &mut H) {
-        self.ids.hash(state);
-    }
-}
-
-/// How many numbers fit into a row without a detour over the heap: those of seven nodes.
-const INLINE: usize = 8;
-
-/// The numbers of a row. A short row is copied in whole, without looking how long it is.
-#[derive(Clone)]
-pub(super) enum Ids {
-    /// Numbers that are not used are 0 in every row.
-    Short([u32; INLINE]),
-    Long(Box<[u32]>),
-}
-
-impl Ids {
-    /// `len` numbers, all 0.
-    pub(super) fn zeros(len: usize) -> Self {
-        if len <= INLINE {
-            Self::Short([0; INLINE])
-        } else {
-            Self::Long(vec![0; len].into())
-        }
-    }
-}
-
-impl Deref for Ids {
-    type Target = [u32];
-
-    #[inline]
-    fn deref(&self) -> &[u32] {
-        match self {
-            Self::Short(ids) => ids,
-            Self::Long(ids) => ids,
-        }
-    }
-}
-
-impl DerefMut for Ids {
-    #[inline]
-    fn deref_mut(&mut self) -> &mut [u32] {
-        match self {
-            Self::Short(ids) => ids,
-            Self::Long(ids) => ids,
-        }
-    }
-}
-
-impl fmt::Debug for Ids {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self[..].fmt(f)
+        self.near.hash(state);
+        self.far.hash(state);
     }
 }
 

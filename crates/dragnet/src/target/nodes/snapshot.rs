@@ -77,8 +77,13 @@ impl<'a, N: Node> Snapshot<'a, N> {
         R: Node,
         N: Role<R, At>,
     {
-        self.each()
-            .filter_map(|(id, state)| N::of(state).map(|state| (id, state)))
+        let nodes = self.system.nodes.iter().enumerate();
+        nodes
+            .filter(|(_, node)| node.is())
+            .filter_map(move |(id, _)| {
+                let state = N::of(self.node(id)?)?;
+                Some((NodeId(id), state))
+            })
     }
 }
 

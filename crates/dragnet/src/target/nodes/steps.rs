@@ -1,15 +1,14 @@
 //! The steps of a cluster: which are enabled in a row, and the row that each leads to.
 
-use super::cell::{Cell, Move};
+use super::cell::{Cell, Move, Replacement};
 use super::engine::{Environment, Nodes, Outcome, Sent, Start};
 use super::faults::FaultKind;
 use super::inbox::{Envelopes, Inboxes};
 use super::local::Input;
 use super::network::Order;
-use super::row::{ENVIRONMENT, Ids, Row, cell_place};
+use super::row::{ENVIRONMENT, Row, cell_place};
 use super::{Context, Node, NodeId};
-use crate::system::{Ahead, ComponentId, EventKind, Failure, System};
-use crate::tables::prefetch;
+use crate::system::{ComponentId, EventKind, Failure, Successor, System};
 use crate::trace::{Effect, Exchange, Fingerprint, Key, Step, bind, finish};
 
 /// A step of a cluster.
@@ -52,20 +51,15 @@ impl Eq for NodeEvent {}
 
 impl<N: Node> Nodes<N> {
     #[inline]
-    fn set_cell(&self, row: &mut Row, node: usize, cell: u32) {
-        let place = cell_place(node);
-        let cells = &self.cells[node];
-        let old = row.ids[place];
-        row.sum = row
-            .sum
-            .wrapping_add(cells.get(cell).bound)
-            .wrapping_sub(cells.get(old).bound);
-        row.ids[place] = cell;
+    fn set_cell(row: &mut Row, node: usize, Replacement { cell, delta }: Replacement) {
+        row.sum = row.sum.wrapping_add(delta);
+        row.set(cell_place(node), cell);
     }
 
     fn set_inbox(&self, row: &mut Row, node: usize, inbox: u32) {
-        let cell = self.find_cell(node, self.cell(row, node).local, inbox);
-        self.set_cell(row, node, cell);
+        let old = row.id(cell_place(node));
+        let new = self.find_cell(node, self.cell(row, node).local, inbox);
+        Self::set_cell(row, node, self.cells.replace(old, new));
     }
 
     fn set_environment(&self, row: &mut Row, environment: Environment) {
@@ -74,69 +68,82 @@ impl<N: Node> Nodes<N> {
         row.sum = row
             .sum
             .wrapping_add(bound(new))
-            .wrapping_sub(bound(row.ids[ENVIRONMENT]));
-        row.ids[ENVIRONMENT] = new;
+            .wrapping_sub(bound(row.id(ENVIRONMENT)));
+        row.set(ENVIRONMENT, new);
     }
 
     pub(super) fn environment(&self, row: &Row) -> &Environment {
-        self.environments.get(row.ids[ENVIRONMENT])
+        self.environments.get(row.id(ENVIRONMENT))
     }
 
     /// Sends messages on their way, as far as the network lets them.
     #[inline]
     fn send(&self, row: &mut Row, from: usize, sent: &[Sent]) {
-        let cut = !self.faults.is_none() && self.environment(row).cut.is_some();
-        for &Sent { to, envelope } in sent {
-            let to = to as usize;
-            if cut && self.environment(row).separates(from, to) {
-                continue;
+        if self.has_faults && self.environment(row).cut.is_some() {
+            let cut = self.environment(row).clone();
+            let reaches = |sent: &&Sent| !cut.separates(from, sent.to as usize);
+            for sent in sent.iter().filter(reaches) {
+                self.send_one(row, sent);
             }
-            let cell = row.ids[cell_place(to)];
-            let after = self.cells[to].after_arrival(cell, envelope, |cell| {
-                let inbox = self.inboxes.with(cell.inbox, envelope, self);
-                self.find_cell(to, cell.local, inbox)
-            });
-            self.set_cell(row, to, after);
+        } else {
+            for sent in sent {
+                self.send_one(row, sent);
+            }
         }
     }
 
-    /// The row after a node's own input or a delivery.
     #[inline]
-    fn make(&self, row: &Row, cell: &Cell, step: &Move) -> Result<Row, Failure> {
-        let event = &step.event;
-        let mut next = row.clone();
-        self.act(&mut next, event, |local| {
-            step.after(|| {
-                let inbox = match event.kind {
-                    Kind::Deliver => self
-                        .inboxes
-                        .without(cell.inbox, usize::from(event.at), self),
-                    _ => cell.inbox,
-                };
-                self.find_cell(usize::from(event.node), local, inbox)
-            })
-        })?;
-        Ok(next)
+    fn send_one(&self, row: &mut Row, &Sent { to, envelope }: &Sent) {
+        let to = to as usize;
+        let cell = row.id(cell_place(to));
+        let after = self.cells.after_arrival(cell, envelope, |cell| {
+            let inbox = self.inboxes.with(cell.inbox, envelope, self);
+            self.find_cell(to, cell.local, inbox)
+        });
+        Self::set_cell(row, to, after);
     }
 
-    /// Replaces the cell of the node that acts by `after`, and sends what it sends.
+    /// Makes of `next`, a copy of `row`, the row after a node's own input or a delivery.
     #[inline]
-    fn act(
-        &self,
-        row: &mut Row,
-        event: &NodeEvent,
-        after: impl FnOnce(u32) -> u32,
-    ) -> Result<(), Failure> {
+    fn advance(&self, row: &Row, cell: &Cell, step: &Move, next: &mut Row) {
+        let node = usize::from(step.event.node);
+        let after = step.after(|| self.after_move(row, cell, &step.event));
+        Self::set_cell(next, node, after);
+        self.send(next, node, &step.sent);
+    }
+
+    #[cold]
+    fn after_move(&self, row: &Row, cell: &Cell, event: &NodeEvent) -> Replacement {
+        let inbox = match event.kind {
+            Kind::Deliver => self
+                .inboxes
+                .without(cell.inbox, usize::from(event.at), self),
+            _ => cell.inbox,
+        };
+        let node = usize::from(event.node);
+        let after = self.find_cell(node, self.outcome_of(event).local, inbox);
+        self.cells.replace(row.id(cell_place(node)), after)
+    }
+
+    /// The row after a fault whose node ends with `inbox`.
+    fn suffer(&self, row: &mut Row, event: &NodeEvent, inbox: u32) -> Result<(), Failure> {
         let outcome = self.outcome_of(event);
-        if let Some(failure) = outcome.rest.as_ref().and_then(|rest| rest.failure.as_ref()) {
-            return Err(failure.clone());
+        if outcome.fails() {
+            return Err(self.failure_of(event));
         }
         let node = usize::from(event.node);
-        self.set_cell(row, node, after(outcome.local));
-        if !outcome.sent.is_empty() {
-            self.send(row, node, &outcome.sent);
-        }
+        let old = row.id(cell_place(node));
+        let new = self.find_cell(node, outcome.local, inbox);
+        Self::set_cell(row, node, self.cells.replace(old, new));
+        self.send(row, node, &outcome.sent);
         Ok(())
+    }
+
+    #[cold]
+    fn failure_of(&self, event: &NodeEvent) -> Failure {
+        let rest = self.outcome_of(event).rest.as_ref();
+        rest.and_then(|rest| rest.failure.clone())
+            .expect("it fails")
     }
 
     #[inline]
@@ -147,7 +154,7 @@ impl<N: Node> Nodes<N> {
     /// What a node can do in a cell: its own inputs, then deliveries.
     fn moves(&self, node: usize, cell: &Cell) -> Vec<Move> {
         let mut events = Vec::new();
-        let item = self.locals[node].get(cell.local);
+        let item = self.locals.get(cell.local);
         for &input in &item.own {
             self.push_input(Kind::Own, node, 0, cell.local, input, &mut events);
         }
@@ -162,10 +169,10 @@ impl<N: Node> Nodes<N> {
         let numbered = events.into_iter().enumerate();
         numbered
             .map(|(number, event)| {
-                Move::new(NodeEvent {
-                    number: number as u16,
-                    ..event
-                })
+                let outcome = self.outcome_of(&event);
+                let number = number as u16;
+                let event = NodeEvent { number, ..event };
+                Move::new(event, outcome.fails(), &outcome.sent)
             })
             .collect()
     }
@@ -245,9 +252,10 @@ impl<N: Node> System for Nodes<N> {
             cut: None,
         });
         let bound = bind(self.environments.hash(environment), self.slots[ENVIRONMENT]);
-        let mut ids = Ids::zeros(1 + self.nodes.len());
-        ids[ENVIRONMENT] = environment;
-        let mut rows = vec![Row { sum: bound, ids }];
+        let mut row = Row::zeros(1 + self.nodes.len());
+        row.set(ENVIRONMENT, environment);
+        row.sum = bound;
+        let mut rows = vec![row];
         // Nobody is sent anything before everybody is there.
         let mut sent = vec![Vec::new()];
         for node in 0..self.nodes.len() {
@@ -263,8 +271,8 @@ impl<N: Node> System for Nodes<N> {
             for (row, sent) in rows.iter().zip(&sent) {
                 for (cell, start) in &starts {
                     let mut row = row.clone();
-                    row.ids[cell_place(node)] = *cell;
-                    row.sum = row.sum.wrapping_add(self.cells[node].get(*cell).bound);
+                    row.set(cell_place(node), *cell);
+                    row.sum = row.sum.wrapping_add(self.cells.get(*cell).bound);
                     let mut sent = sent.clone();
                     sent.push(start.sent.clone());
                     more.push((row, sent));
@@ -286,43 +294,35 @@ impl<N: Node> System for Nodes<N> {
             let moves = self.cell(row, node).moves(|cell| self.moves(node, cell));
             out.extend(moves.iter().map(|step| step.event));
         }
-        if !self.faults.is_none() {
+        if self.has_faults {
             self.push_faults(row, self.environment(row), out);
         }
     }
 
     #[inline]
-    fn anticipate(&self, row: &Row, when: Ahead) {
-        for node in 0..self.nodes.len() {
-            let cell = self.cell(row, node);
-            match when {
-                Ahead::Far => prefetch(cell),
-                Ahead::Near => cell.anticipate(),
-            }
-        }
-    }
-
-    #[inline]
-    fn successors(
-        &self,
-        row: &Row,
-        scratch: &mut Vec<NodeEvent>,
-        mut each: impl FnMut(usize, Result<Row, Failure>),
-    ) {
+    fn successors(&self, row: &Row, scratch: &mut Vec<NodeEvent>, out: &mut Vec<Successor<Row>>) {
         let mut position = 0;
         for node in 0..self.nodes.len() {
             let cell = self.cell(row, node);
             for step in cell.moves(|cell| self.moves(node, cell)) {
-                each(position, self.make(row, cell, step));
+                // The row is made where it stays.
+                let next = Ok(row.clone());
+                out.push(Successor { position, next });
+                let next = &mut out.last_mut().expect("it has just been pushed").next;
+                match next {
+                    Ok(next) if !step.fails => self.advance(row, cell, step, next),
+                    _ => *next = Err(self.failure_of(&step.event)),
+                }
                 position += 1;
             }
         }
-        if !self.faults.is_none() {
+        if self.has_faults {
             scratch.clear();
             self.push_faults(row, self.environment(row), scratch);
-            for (fault, event) in scratch.iter().enumerate() {
-                each(position + fault, self.next(row, event));
-            }
+            out.extend(scratch.iter().enumerate().map(|(fault, event)| Successor {
+                position: position + fault,
+                next: self.next(row, event),
+            }));
         }
     }
 
@@ -336,7 +336,11 @@ impl<N: Node> System for Nodes<N> {
         match event.kind {
             Kind::Own | Kind::Deliver => {
                 let moves = cell.moves(|cell| self.moves(node, cell));
-                return self.make(row, cell, &moves[usize::from(event.number)]);
+                let step = &moves[usize::from(event.number)];
+                if step.fails {
+                    return Err(self.failure_of(event));
+                }
+                self.advance(row, cell, step, &mut next);
             }
             Kind::Drop => {
                 self.set_inbox(&mut next, node, self.inboxes.without(cell.inbox, at, self));
@@ -355,13 +359,11 @@ impl<N: Node> System for Nodes<N> {
                     Order::Any => cell.inbox,
                     Order::PerLink => Inboxes::EMPTY,
                 };
-                self.act(&mut next, event, |local| self.find_cell(node, local, inbox))?;
+                self.suffer(&mut next, event, inbox)?;
                 self.set_environment(&mut next, spend(FaultKind::Crash));
             }
             Kind::Restart => {
-                self.act(&mut next, event, |local| {
-                    self.find_cell(node, local, cell.inbox)
-                })?;
+                self.suffer(&mut next, event, cell.inbox)?;
                 self.set_environment(&mut next, spend(FaultKind::Restart));
             }
             Kind::Partition => {
