@@ -14,8 +14,10 @@ thread_local! {
 
 /// Runs code of the program under test; a panic in it comes back as a failure.
 pub(crate) fn catch<T>(code: impl FnOnce() -> T) -> Result<T, Failure> {
-    install_hook();
     let outer = CATCHING.replace(true);
+    if !outer {
+        install_hook();
+    }
     let result = panic::catch_unwind(AssertUnwindSafe(code));
     CATCHING.set(outer);
     result.map_err(|payload| {

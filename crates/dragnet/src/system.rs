@@ -99,6 +99,11 @@ pub trait System: Send + Sync {
         }));
     }
 
+    /// A hint that the successors of `state` will be asked for shortly: a system can have the memory that this takes on
+    /// its way by then.
+    #[inline]
+    fn anticipate(&self, _state: &Self::State) {}
+
     /// A hash of `state` that, for the same key, is the same in every run, in every process and on every machine.
     fn fingerprint(&self, state: &Self::State, key: Key) -> Fingerprint {
         Fingerprint::of(state, key)

@@ -29,6 +29,9 @@ const CHUNK: usize = 512;
 /// to the cache together.
 const BATCH: usize = 32;
 
+/// How many states before its turn a state is announced to the system.
+const AHEAD: usize = 2;
+
 /// States of one level, still to be expanded.
 type Chunk<T> = Vec<T>;
 
@@ -198,7 +201,10 @@ impl<S: System, K: Store<S>> Breadth<'_, S, K> {
             let Some(mut chunk) = current.lock().unwrap().pop() else {
                 break;
             };
-            for state in &chunk {
+            for (at, state) in chunk.iter().enumerate() {
+                if let Some(ahead) = chunk.get(at + AHEAD) {
+                    self.space.system.anticipate(ahead);
+                }
                 self.expand(level, state, &mut events, &mut batch, &mut harvest.finding);
                 if batch.born.len() >= BATCH {
                     self.settle(level, &mut batch, &mut grown, next, &mut harvest);

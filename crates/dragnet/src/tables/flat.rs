@@ -44,7 +44,7 @@ const FROZEN_BIT: u64 = 1 << 63;
 pub(super) const LINE: usize = 4;
 
 /// How much larger an array is than the one before: memory against time spent copying.
-const GROWTH: f64 = 1.4;
+const GROWTH: f64 = 1.5;
 
 /// From this capacity on, one insertion in sixteen is counted: the counter is then no longer fought over.
 const SAMPLED_FROM: usize = 4096;
@@ -53,6 +53,8 @@ const SAMPLE: u64 = 16;
 pub(crate) struct FlatTable {
     shards: Box<[Shard]>,
     shard_bits: u32,
+    /// Only one thread uses the table at a time, and plain stores do where otherwise an exchange is needed.
+    alone: bool,
     domain: Arc<Domain>,
 }
 
@@ -110,7 +112,7 @@ impl FlatTable {
 
     /// A table for very many keys.
     pub(crate) fn large(domain: &Arc<Domain>) -> Self {
-        Self::new(7, 32, domain)
+        Self::new(6, 64, domain)
     }
 
     fn new(shard_bits: u32, capacity: usize, domain: &Arc<Domain>) -> Self {
@@ -129,6 +131,7 @@ impl FlatTable {
         Self {
             shards,
             shard_bits,
+            alone: domain.is_for_one(),
             domain: Arc::clone(domain),
         }
     }
@@ -171,6 +174,13 @@ impl FlatTable {
             let array = self.array(shard);
             let slot = match array.probe(key, self.shard_bits) {
                 Probe::Found(slot) => slot,
+                Probe::Free(slot) if self.alone => {
+                    slot.fill_alone(key, value);
+                    if count_insertion(shard, array, key) {
+                        self.grow(shard, array);
+                    }
+                    return Upsert::New;
+                }
                 Probe::Free(slot) => {
                     if !slot.claim(key) {
                         continue;
@@ -187,6 +197,9 @@ impl FlatTable {
                     continue;
                 }
             };
+            if self.alone {
+                return Upsert::Old(Some(slot.merge_alone(value, merge)));
+            }
             let Some(old) = slot.merge(value, &merge) else {
                 self.wait_for_growth(shard, array);
                 continue;
@@ -198,6 +211,15 @@ impl FlatTable {
                 self.grow(shard, array);
             }
             return Upsert::New;
+        }
+    }
+
+    /// Gives `key` this value unless it has one, and returns the one that it has for ever.
+    pub(crate) fn settle(&self, key: u64, value: u64) -> u64 {
+        match self.upsert(key, value, |old, _| old) {
+            Upsert::Old(Some(known)) => known,
+            // Another thread's value may come first even where the key is new, and then stays.
+            Upsert::New | Upsert::Old(None) => self.get(key).expect("it has just been set"),
         }
     }
 
@@ -254,11 +276,10 @@ impl FlatTable {
         }
         let capacity = current.slots.len();
         let new = Array::new((capacity as f64 * GROWTH) as usize + 1, &self.domain);
-        let alone = self.domain.is_for_one();
         for at in (0..capacity).step_by(LINE) {
             for slot in current.slots.line(at) {
                 // Alone there is nobody to freeze anything for.
-                let (key, value) = if alone {
+                let (key, value) = if self.alone {
                     let key = slot.key.load(Ordering::Relaxed);
                     (key, slot.value.load(Ordering::Relaxed))
                 } else {
@@ -302,7 +323,7 @@ impl Array {
         let capacity = capacity.next_multiple_of(LINE);
         Self {
             slots: Slots::empty(capacity, domain.blocks()),
-            full_at: (capacity * 4 / 5).max(1),
+            full_at: capacity * 33 / 40,
         }
     }
 
@@ -357,8 +378,7 @@ impl Array {
         loop {
             for slot in self.slots.line(at) {
                 if slot.key.load(Ordering::Relaxed) == EMPTY {
-                    slot.key.store(key, Ordering::Relaxed);
-                    slot.value.store(value, Ordering::Relaxed);
+                    slot.fill_alone(key, value);
                     return;
                 }
             }
@@ -374,6 +394,24 @@ impl Slot {
         self.key
             .compare_exchange(EMPTY, key, Ordering::AcqRel, Ordering::Acquire)
             .is_ok()
+    }
+
+    /// Fills an empty slot that no other thread can see.
+    #[inline]
+    fn fill_alone(&self, key: u64, value: u64) {
+        self.key.store(key, Ordering::Relaxed);
+        self.value.store(value, Ordering::Relaxed);
+    }
+
+    /// Merges `value` into a slot that no other thread can see, and returns what was there before.
+    #[inline]
+    fn merge_alone(&self, value: u64, merge: impl Fn(u64, u64) -> u64) -> u64 {
+        let old = self.value.load(Ordering::Relaxed);
+        let merged = merge(old, value);
+        if merged != old {
+            self.value.store(merged, Ordering::Relaxed);
+        }
+        old
     }
 
     /// Merges `value` in, and returns what was there before; `None` when the slot is frozen.

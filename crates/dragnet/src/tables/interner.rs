@@ -42,10 +42,9 @@ impl<T: Eq> Interner<T> {
                     let value = wanted.take().expect("it is pushed only once");
                     self.items.push(Item { hash, value })
                 });
-                self.index.upsert(key, u64::from(id) + 1, |old, _| old);
                 // What counts is whose number stands there: with two threads it may be the other's, and the item just
                 // pushed stays behind, unused.
-                self.index.get(key).expect("it has just been set")
+                self.index.settle(key, u64::from(id) + 1)
             });
             let id = (found - 1) as u32;
             if pushed == Some(id) {

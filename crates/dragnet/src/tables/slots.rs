@@ -46,8 +46,8 @@ mod blocks {
 
     use super::{LINE, Slot};
 
-    /// How many slots a block has: 4 KiB.
-    const BLOCK: usize = 256;
+    /// How many slots a block has: 8 KiB.
+    const BLOCK: usize = 512;
     /// Slabs double up to the size of a large page.
     const FIRST_SLAB: usize = 64 << 10;
     const LARGE_PAGE: usize = 2 << 20;

@@ -113,8 +113,7 @@ impl Cells {
                 moves: OnceSlice::new(),
                 arrivals: Default::default(),
             });
-            self.index.upsert(key, u64::from(id) + 1, |old, _| old);
-            self.index.get(key).expect("it has just been set")
+            self.index.settle(key, u64::from(id) + 1)
         });
         (known - 1) as u32
     }
@@ -171,8 +170,7 @@ impl Cells {
             }
             return found;
         }
-        self.arrivals
-            .upsert(key, u64::from(found.cell) + 1, |old, _| old);
+        self.arrivals.settle(key, u64::from(found.cell) + 1);
         found
     }
 }

@@ -15,10 +15,10 @@ use super::cell::{Cell, Cells};
 use super::cluster::{Cluster, Workload};
 use super::context::Context;
 use super::faults::{FaultKind, Faults};
-use super::inbox::{Envelopes, Inboxes};
+use super::inbox::{self, Envelopes, Inboxes};
 use super::local::{Envelope, Input, Life, Local};
 use super::network::{Network, Order};
-use super::row::{ENVIRONMENT, Row, cell_place};
+use super::row::Row;
 use super::{InFlight, Node, NodeId, Snapshot, Timer};
 use crate::panics;
 use crate::system::Failure;
@@ -183,7 +183,7 @@ impl<N: Node> Nodes<N> {
                 .collect(),
             locals: Interner::new(domain),
             inputs: Interner::new(domain),
-            inboxes: Inboxes::new(network.order, key, domain),
+            inboxes: Inboxes::new(network.order, domain),
             cells: Cells::new(domain),
             environments: Interner::new(domain),
             outcomes: Arena::new(),
@@ -216,7 +216,7 @@ impl<N: Node> Nodes<N> {
 
     #[inline]
     pub(super) fn cell(&self, row: &Row, node: usize) -> &Cell {
-        self.cells.get(row.id(cell_place(node)))
+        self.cells.get(row.cell(node))
     }
 
     pub(super) fn find_cell(&self, node: usize, local: u32, inbox: u32) -> u32 {
@@ -338,8 +338,7 @@ impl<N: Node> Nodes<N> {
             "a handler offers more than 65,535 choices"
         );
         let id = self.outcomes.push(OutcomeSet { outcomes, idle });
-        self.memo.upsert(key, u64::from(id) + 1, |old, _| old);
-        (self.memo.get(key).expect("it has just been set") - 1) as u32
+        (self.memo.settle(key, u64::from(id) + 1) - 1) as u32
     }
 
     /// The local state after one run of a handler. What else it did is in `cx`, a panic as its failure.
@@ -466,14 +465,15 @@ impl<N: Node> Nodes<N> {
         );
         for node in 0..self.nodes.len() {
             let local = self.local(row, node);
-            let envelopes = self.in_flight_to(row, node);
-            let hashes: Vec<u64> = envelopes
-                .iter()
-                .map(|&envelope| Fingerprint::of(self.input(envelope), key).0)
-                .collect();
+            let envelopes = self.in_flight_to(row, node).iter();
+            let senders_and_hashes = envelopes.map(|&envelope| {
+                let hash = Fingerprint::of(self.input(envelope), key).0;
+                (self.place(envelope).0, hash)
+            });
+            let inbox = inbox::hash_of(self.network.order, senders_and_hashes);
             for (hash, place) in [
                 (Fingerprint::of(local, key).0, local_slot(node)),
-                (Fingerprint::of(&hashes[..], key).0, inbox_slot(node)),
+                (inbox, inbox_slot(node)),
             ] {
                 sum = sum.wrapping_add(bind(hash, slot(place)));
             }
@@ -516,6 +516,9 @@ impl<N: Node> Envelopes for Nodes<N> {
         })
     }
 }
+
+/// Where the binding of the environment stands among the slots.
+pub(super) const ENVIRONMENT: usize = 0;
 
 /// Where the binding of a node's local state stands among the slots.
 fn local_slot(node: usize) -> usize {

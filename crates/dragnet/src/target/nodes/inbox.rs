@@ -7,11 +7,10 @@ use std::sync::Arc;
 
 use super::network::Order;
 use crate::tables::{Domain, Interner};
-use crate::trace::{Fingerprint, Key};
+use crate::trace::scatter;
 
 pub(super) struct Inboxes {
     order: Order,
-    key: Key,
     inboxes: Interner<Box<[u32]>>,
 }
 
@@ -28,15 +27,11 @@ pub(super) trait Envelopes {
 impl Inboxes {
     pub(super) const EMPTY: u32 = 0;
 
-    pub(super) fn new(order: Order, key: Key, domain: &Arc<Domain>) -> Self {
+    pub(super) fn new(order: Order, domain: &Arc<Domain>) -> Self {
         let inboxes = Interner::new(domain);
-        let (id, _) = inboxes.intern(Box::default(), Fingerprint::of(&[0_u64; 0], key).0);
+        let (id, _) = inboxes.intern(Box::default(), hash_of(order, []));
         assert_eq!(id, Self::EMPTY);
-        Self {
-            order,
-            key,
-            inboxes,
-        }
+        Self { order, inboxes }
     }
 
     pub(super) fn hash(&self, inbox: u32) -> u64 {
@@ -70,17 +65,13 @@ impl Inboxes {
 
     /// The inbox without the envelope at `at`.
     pub(super) fn without(&self, inbox: u32, at: usize, all: &impl Envelopes) -> u32 {
-        let mut rest = self.envelopes(inbox).to_vec();
-        rest.remove(at);
-        self.intern(rest, all)
+        let (before, rest) = self.envelopes(inbox).split_at(at);
+        self.intern(before.iter().chain(&rest[1..]), all)
     }
 
     /// The inbox with one more envelope, unless there is no room for it.
     pub(super) fn with(&self, inbox: u32, envelope: u32, all: &impl Envelopes) -> u32 {
         let envelopes = self.envelopes(inbox);
-        if !all.fits(envelope, envelopes) {
-            return inbox;
-        }
         let at = match self.order {
             Order::Any => {
                 let place = (all.place(envelope), envelope);
@@ -91,32 +82,61 @@ impl Inboxes {
                 envelopes.partition_point(|&other| all.place(other).0 <= from)
             }
         };
-        let mut more = envelopes.to_vec();
-        more.insert(at, envelope);
-        self.intern(more, all)
+        self.insert(inbox, at, envelope, all)
     }
 
     /// The inbox with a second copy of the envelope at `at`, right behind the first, unless there is no room for it.
     pub(super) fn with_copy(&self, inbox: u32, at: usize, all: &impl Envelopes) -> u32 {
-        let envelopes = self.envelopes(inbox);
-        if !all.fits(envelopes[at], envelopes) {
-            return inbox;
-        }
-        let mut more = envelopes.to_vec();
-        more.insert(at, envelopes[at]);
-        self.intern(more, all)
+        self.insert(inbox, at, self.envelopes(inbox)[at], all)
     }
 
     /// The inbox with only the envelopes that `keep` picks.
     pub(super) fn only(&self, inbox: u32, all: &impl Envelopes, keep: impl Fn(u32) -> bool) -> u32 {
-        let envelopes = self.envelopes(inbox);
-        let kept = envelopes.iter().copied().filter(|&e| keep(e)).collect();
+        let kept = self.envelopes(inbox).iter().filter(|&&e| keep(e));
         self.intern(kept, all)
     }
 
-    fn intern(&self, envelopes: Vec<u32>, all: &impl Envelopes) -> u32 {
-        let hashes: Vec<u64> = envelopes.iter().map(|&e| all.hash(e)).collect();
-        let hash = Fingerprint::of(&hashes[..], self.key).0;
-        self.inboxes.intern(envelopes.into(), hash).0
+    fn insert(&self, inbox: u32, at: usize, envelope: u32, all: &impl Envelopes) -> u32 {
+        let envelopes = self.envelopes(inbox);
+        if !all.fits(envelope, envelopes) {
+            return inbox;
+        }
+        let (before, behind) = envelopes.split_at(at);
+        self.intern(before.iter().chain([&envelope]).chain(behind), all)
     }
+
+    fn intern<'a>(
+        &self,
+        envelopes: impl Iterator<Item = &'a u32> + Clone,
+        all: &impl Envelopes,
+    ) -> u32 {
+        let senders_and_hashes = envelopes.clone().map(|&e| (all.place(e).0, all.hash(e)));
+        let hash = hash_of(self.order, senders_and_hashes);
+        // Most are known, and those are recognised without a copy.
+        let known = self
+            .inboxes
+            .find(hash, |known| known.iter().eq(envelopes.clone()));
+        known.unwrap_or_else(|| self.inboxes.intern(envelopes.copied().collect(), hash).0)
+    }
+}
+
+/// The hash of an inbox whose envelopes have these senders and hashes.
+pub(super) fn hash_of(
+    order: Order,
+    senders_and_hashes: impl IntoIterator<Item = (usize, u64)>,
+) -> u64 {
+    let mut sum = 0_u64;
+    let mut last = None;
+    let mut rank = 0_u64;
+    for (sender, hash) in senders_and_hashes {
+        // On an ordered network it counts how many of its sender's stand before an envelope.
+        rank = if order == Order::PerLink && last == Some(sender) {
+            rank + 1
+        } else {
+            0
+        };
+        last = Some(sender);
+        sum = sum.wrapping_add(scatter(hash ^ scatter(rank)));
+    }
+    sum
 }

@@ -1,55 +1,73 @@
 //! A global state: a short row of numbers.
 
 use std::hash::{Hash, Hasher};
+use std::num::NonZeroU32;
 
-/// A state of a cluster, as the numbers of its interned parts: first the environment (fault budgets, partition), then
-/// for each node its cell, which is its local state with what is in flight to it.
+/// A state of a cluster, as the numbers of its interned parts: the environment (fault budgets, partition), and for each
+/// node its cell, which is its local state with what is in flight to it.
 ///
 /// The sum of the parts' hashes, each bound to its place, travels along, so that a successor's fingerprint costs what
 /// changed and not what there is.
 #[derive(Clone, Debug)]
 pub struct Row {
     pub(super) sum: u64,
-    /// Places that are not used are 0 in every row.
+    /// Plus one, so that a `Result` with a row in it is no larger than the row.
+    environment: NonZeroU32,
+    /// The cells of the first nodes; 0 where there are fewer.
     near: [u32; NEAR],
-    /// The places that do not fit. One word, so that rows of small clusters stay small.
+    /// Those of all others. One word, so that rows of small clusters stay small.
     #[expect(clippy::box_collection, reason = "a boxed slice takes two words")]
     far: Option<Box<Vec<u32>>>,
 }
 
-/// How many numbers fit into a row without a detour over the heap: those of seven nodes.
-const NEAR: usize = 8;
+/// The cells of how many nodes fit into a row without a detour over the heap.
+const NEAR: usize = 7;
 
 impl Row {
-    /// A row of `len` places, all 0.
-    pub(super) fn zeros(len: usize) -> Self {
+    /// A row for so many nodes, whose cells are still to be set.
+    pub(super) fn new(sum: u64, environment: u32, nodes: usize) -> Self {
         Self {
-            sum: 0,
+            sum,
+            environment: above(environment),
             near: [0; NEAR],
-            far: (len > NEAR).then(|| Box::new(vec![0; len - NEAR])),
+            far: (nodes > NEAR).then(|| Box::new(vec![0; nodes - NEAR])),
         }
     }
 
     #[inline]
-    pub(super) fn id(&self, place: usize) -> u32 {
-        match self.near.get(place) {
-            Some(&id) => id,
-            None => self.far.as_ref().expect("a row has all its places")[place - NEAR],
+    pub(super) fn environment(&self) -> u32 {
+        self.environment.get() - 1
+    }
+
+    pub(super) fn set_environment(&mut self, environment: u32) {
+        self.environment = above(environment);
+    }
+
+    /// The number of a node's cell.
+    #[inline]
+    pub(super) fn cell(&self, node: usize) -> u32 {
+        match self.near.get(node) {
+            Some(&cell) => cell,
+            None => self.far.as_ref().expect("a row has a cell for each node")[node - NEAR],
         }
     }
 
     #[inline]
-    pub(super) fn set(&mut self, place: usize, id: u32) {
-        match self.near.get_mut(place) {
-            Some(known) => *known = id,
-            None => self.far.as_mut().expect("a row has all its places")[place - NEAR] = id,
+    pub(super) fn set_cell(&mut self, node: usize, cell: u32) {
+        match self.near.get_mut(node) {
+            Some(known) => *known = cell,
+            None => self.far.as_mut().expect("a row has a cell for each node")[node - NEAR] = cell,
         }
     }
 }
 
+fn above(id: u32) -> NonZeroU32 {
+    NonZeroU32::MIN.saturating_add(id)
+}
+
 impl PartialEq for Row {
     fn eq(&self, other: &Self) -> bool {
-        self.near == other.near && self.far == other.far
+        (self.environment, self.near, &self.far) == (other.environment, other.near, &other.far)
     }
 }
 
@@ -57,16 +75,33 @@ impl Eq for Row {}
 
 impl Hash for Row {
     fn hash<H: Hasher>(&self, state: &mut H) {
+        self.environment.hash(state);
         self.near.hash(state);
         self.far.hash(state);
     }
 }
 
-/// The place of the environment in a row.
-pub(super) const ENVIRONMENT: usize = 0;
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::system::Failure;
 
-/// The place of a node's cell in a row.
-#[inline]
-pub(super) fn cell_place(node: usize) -> usize {
-    1 + node
+    #[test]
+    fn a_row_of_a_small_cluster_is_small_and_so_is_what_becomes_of_it() {
+        assert_eq!(size_of::<Row>(), 48);
+        assert_eq!(size_of::<Result<Row, Failure>>(), 48);
+    }
+
+    #[test]
+    fn cells_near_and_far_are_kept_apart() {
+        let mut row = Row::new(0, 3, 20);
+        for node in 0..20 {
+            row.set_cell(node, 100 + node as u32);
+        }
+        assert!((0..20).all(|node| row.cell(node) == 100 + node as u32));
+        let mut other = row.clone();
+        other.set_cell(19, 0);
+        assert_ne!(row, other);
+        assert_eq!(row.environment(), 3);
+    }
 }

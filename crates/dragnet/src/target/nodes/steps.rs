@@ -1,14 +1,15 @@
 //! The steps of a cluster: which are enabled in a row, and the row that each leads to.
 
 use super::cell::{Cell, Move, Replacement};
-use super::engine::{Environment, Nodes, Outcome, Sent, Start};
+use super::engine::{ENVIRONMENT, Environment, Nodes, Outcome, Sent, Start};
 use super::faults::FaultKind;
 use super::inbox::{Envelopes, Inboxes};
 use super::local::Input;
 use super::network::Order;
-use super::row::{ENVIRONMENT, Row, cell_place};
+use super::row::Row;
 use super::{Context, Node, NodeId};
 use crate::system::{ComponentId, EventKind, Failure, Successor, System};
+use crate::tables::prefetch;
 use crate::trace::{Effect, Exchange, Fingerprint, Key, Step, bind, finish};
 
 /// A step of a cluster.
@@ -53,11 +54,11 @@ impl<N: Node> Nodes<N> {
     #[inline]
     fn set_cell(row: &mut Row, node: usize, Replacement { cell, delta }: Replacement) {
         row.sum = row.sum.wrapping_add(delta);
-        row.set(cell_place(node), cell);
+        row.set_cell(node, cell);
     }
 
     fn set_inbox(&self, row: &mut Row, node: usize, inbox: u32) {
-        let old = row.id(cell_place(node));
+        let old = row.cell(node);
         let new = self.find_cell(node, self.cell(row, node).local, inbox);
         Self::set_cell(row, node, self.cells.replace(old, new));
     }
@@ -68,12 +69,12 @@ impl<N: Node> Nodes<N> {
         row.sum = row
             .sum
             .wrapping_add(bound(new))
-            .wrapping_sub(bound(row.id(ENVIRONMENT)));
-        row.set(ENVIRONMENT, new);
+            .wrapping_sub(bound(row.environment()));
+        row.set_environment(new);
     }
 
     pub(super) fn environment(&self, row: &Row) -> &Environment {
-        self.environments.get(row.id(ENVIRONMENT))
+        self.environments.get(row.environment())
     }
 
     /// Sends messages on their way, as far as the network lets them.
@@ -95,11 +96,12 @@ impl<N: Node> Nodes<N> {
     #[inline]
     fn send_one(&self, row: &mut Row, &Sent { to, envelope }: &Sent) {
         let to = to as usize;
-        let cell = row.id(cell_place(to));
+        let cell = row.cell(to);
         let after = self.cells.after_arrival(cell, envelope, |cell| {
             let inbox = self.inboxes.with(cell.inbox, envelope, self);
             self.find_cell(to, cell.local, inbox)
         });
+        prefetch(self.cells.get(after.cell));
         Self::set_cell(row, to, after);
     }
 
@@ -108,6 +110,7 @@ impl<N: Node> Nodes<N> {
     fn advance(&self, row: &Row, cell: &Cell, step: &Move, next: &mut Row) {
         let node = usize::from(step.event.node);
         let after = step.after(|| self.after_move(row, cell, &step.event));
+        prefetch(self.cells.get(after.cell));
         Self::set_cell(next, node, after);
         self.send(next, node, &step.sent);
     }
@@ -122,7 +125,7 @@ impl<N: Node> Nodes<N> {
         };
         let node = usize::from(event.node);
         let after = self.find_cell(node, self.outcome_of(event).local, inbox);
-        self.cells.replace(row.id(cell_place(node)), after)
+        self.cells.replace(row.cell(node), after)
     }
 
     /// The row after a fault whose node ends with `inbox`.
@@ -132,7 +135,7 @@ impl<N: Node> Nodes<N> {
             return Err(self.failure_of(event));
         }
         let node = usize::from(event.node);
-        let old = row.id(cell_place(node));
+        let old = row.cell(node);
         let new = self.find_cell(node, outcome.local, inbox);
         Self::set_cell(row, node, self.cells.replace(old, new));
         self.send(row, node, &outcome.sent);
@@ -156,13 +159,14 @@ impl<N: Node> Nodes<N> {
         let mut events = Vec::new();
         let item = self.locals.get(cell.local);
         for &input in &item.own {
-            self.push_input(Kind::Own, node, 0, cell.local, input, &mut events);
+            let outcomes = self.outcomes_of(cell.local, input);
+            self.push_input(Kind::Own, node, 0, input, outcomes, &mut events);
         }
         if item.local.is_up() {
             for (at, input) in self.inboxes.heads(cell.inbox, self) {
                 let outcomes = self.outcomes_of(cell.local, input);
                 if !(self.skips_idle && self.outcomes.get(outcomes).idle) {
-                    self.push_input(Kind::Deliver, node, at, cell.local, input, &mut events);
+                    self.push_input(Kind::Deliver, node, at, input, outcomes, &mut events);
                 }
             }
         }
@@ -182,11 +186,10 @@ impl<N: Node> Nodes<N> {
         kind: Kind,
         node: usize,
         at: usize,
-        local: u32,
         input: u32,
+        outcomes: u32,
         out: &mut Vec<NodeEvent>,
     ) {
-        let outcomes = self.outcomes_of(local, input);
         for choice in 0..self.outcomes.get(outcomes).outcomes.len() {
             out.push(NodeEvent {
                 kind,
@@ -225,10 +228,12 @@ impl<N: Node> Nodes<N> {
             let local = self.cell(row, node).local;
             if self.local(row, node).is_up() {
                 if environment.allows(FaultKind::Crash) {
-                    self.push_input(Kind::Crash, node, 0, local, crash, out);
+                    let outcomes = self.outcomes_of(local, crash);
+                    self.push_input(Kind::Crash, node, 0, crash, outcomes, out);
                 }
             } else if environment.allows(FaultKind::Restart) {
-                self.push_input(Kind::Restart, node, 0, local, restart, out);
+                let outcomes = self.outcomes_of(local, restart);
+                self.push_input(Kind::Restart, node, 0, restart, outcomes, out);
             }
         }
         if environment.cut.is_some() {
@@ -252,10 +257,7 @@ impl<N: Node> System for Nodes<N> {
             cut: None,
         });
         let bound = bind(self.environments.hash(environment), self.slots[ENVIRONMENT]);
-        let mut row = Row::zeros(1 + self.nodes.len());
-        row.set(ENVIRONMENT, environment);
-        row.sum = bound;
-        let mut rows = vec![row];
+        let mut rows = vec![Row::new(bound, environment, self.nodes.len())];
         // Nobody is sent anything before everybody is there.
         let mut sent = vec![Vec::new()];
         for node in 0..self.nodes.len() {
@@ -271,7 +273,7 @@ impl<N: Node> System for Nodes<N> {
             for (row, sent) in rows.iter().zip(&sent) {
                 for (cell, start) in &starts {
                     let mut row = row.clone();
-                    row.set(cell_place(node), *cell);
+                    row.set_cell(node, *cell);
                     row.sum = row.sum.wrapping_add(self.cells.get(*cell).bound);
                     let mut sent = sent.clone();
                     sent.push(start.sent.clone());
@@ -296,6 +298,13 @@ impl<N: Node> System for Nodes<N> {
         }
         if self.has_faults {
             self.push_faults(row, self.environment(row), out);
+        }
+    }
+
+    #[inline]
+    fn anticipate(&self, row: &Row) {
+        for node in 0..self.nodes.len() {
+            prefetch(self.cell(row, node));
         }
     }
 
