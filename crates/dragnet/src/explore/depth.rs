@@ -19,7 +19,7 @@ use super::path::{Path, Wrong};
 use super::store::Store;
 use super::walk::{Explored, LeftOut, Space};
 use crate::system::{Successor, System};
-use crate::tables::Upsert;
+use crate::tables::{PRESENT, Upsert};
 use crate::trace::Fingerprint;
 
 /// How many steps a worker takes between looks at limits and at others who are idle.
@@ -217,7 +217,11 @@ impl<S: System, K: Store<S>> Depth<'_, S, K> {
     }
 
     fn arrive(&self, state: &S::State, fingerprint: Fingerprint, depth: u64) -> Arrival {
-        let depth = if self.bound.is_some() { depth + 1 } else { 1 };
+        let depth = if self.bound.is_some() {
+            depth + 1
+        } else {
+            PRESENT
+        };
         match self.store.visit(state, fingerprint, depth, u64::min) {
             Upsert::New => Arrival::New,
             Upsert::Old(Some(known)) if known <= depth => Arrival::Known,

@@ -12,7 +12,7 @@ use super::path::{Path, Wrong};
 use super::store::Store;
 use super::walk::{Explored, LeftOut, Space};
 use crate::system::System;
-use crate::tables::Upsert;
+use crate::tables::{PRESENT, Upsert};
 use crate::trace::scatter;
 
 /// How long a walk can get when nothing else bounds it.
@@ -146,7 +146,7 @@ impl<S: System, K: Store<S>> Random<'_, S, K> {
     /// Notes a visit. A state is judged on every walk that meets it, so that a walk's outcome is its own.
     fn arrive(&self, state: &S::State) -> Option<Wrong> {
         let fingerprint = self.space.fingerprint(state);
-        if self.store.visit(state, fingerprint, 1, |old, _| old) == Upsert::New {
+        if self.store.visit(state, fingerprint, PRESENT, |old, _| old) == Upsert::New {
             self.gauge.add(1, 0);
         }
         self.space.judge(state)

@@ -14,7 +14,7 @@ use super::{breadth, depth, quiet, shorten};
 use crate::check::{Check, Engine, Options};
 use crate::property::{Predicate, Properties};
 use crate::system::{FailureKind, System};
-use crate::tables::Domain;
+use crate::tables::{Domain, Pair, Single};
 use crate::target::{Setting, Target};
 use crate::trace::{Key, Trace, TraceStep};
 use crate::verdict::{
@@ -128,45 +128,70 @@ fn explore<T: Target>(
     let options = &prepared.options;
     limits::watched(gauge, options, control, || {
         quiet::run(|| {
+            let domain = &prepared.domain;
+            let search = Search {
+                space: &space,
+                gauge,
+                options,
+                workers,
+            };
             if options.exact {
-                explore_with(
-                    &space,
-                    &Exact::new(&prepared.domain),
-                    gauge,
-                    options,
-                    workers,
-                )
+                let store = Exact::new(domain);
+                match options.engine {
+                    Engine::Breadth => search.breadth(&store),
+                    Engine::Depth => search.depth(&store),
+                    Engine::Random => search.random(&store),
+                }
             } else {
-                explore_with(
-                    &space,
-                    &Fingerprints::new(&prepared.domain),
-                    gauge,
-                    options,
-                    workers,
-                )
+                let numbered = || Fingerprints::<Pair>::new(domain);
+                let plain = || Fingerprints::<Single>::new(domain);
+                match options.engine {
+                    Engine::Breadth => search.breadth(&numbered()),
+                    Engine::Depth if options.depth.is_some() => search.depth(&numbered()),
+                    Engine::Depth => search.depth(&plain()),
+                    Engine::Random => search.random(&plain()),
+                }
             }
         })
     })
 }
 
-fn explore_with<S: System, K: Store<S>>(
-    space: &Space<'_, S>,
-    store: &K,
-    gauge: &Gauge,
-    options: &Options,
+/// An exploration that only lacks its store.
+struct Search<'a, S: System> {
+    space: &'a Space<'a, S>,
+    gauge: &'a Gauge,
+    options: &'a Options,
     workers: usize,
-) -> Explored {
-    match options.engine {
-        Engine::Breadth => breadth::explore(space, store, gauge, workers, options.depth),
-        Engine::Depth => depth::explore(space, store, gauge, workers, options.depth),
-        Engine::Random => {
-            let walks = Walks {
-                seed: options.seed,
-                count: options.walks,
-                longest: options.depth,
-            };
-            random::explore(space, store, gauge, workers, &walks)
-        }
+}
+
+impl<S: System> Search<'_, S> {
+    fn breadth(&self, store: &impl Store<S>) -> Explored {
+        breadth::explore(
+            self.space,
+            store,
+            self.gauge,
+            self.workers,
+            self.options.depth,
+        )
+    }
+
+    fn depth(&self, store: &impl Store<S>) -> Explored {
+        depth::explore(
+            self.space,
+            store,
+            self.gauge,
+            self.workers,
+            self.options.depth,
+        )
+    }
+
+    fn random(&self, store: &impl Store<S>) -> Explored {
+        let walks = Walks {
+            seed: self.options.seed,
+            count: self.options.walks,
+            longest: self.options.depth,
+        };
+        random::explore(self.space, store, self.gauge, self.workers, &walks)
     }
 }
 

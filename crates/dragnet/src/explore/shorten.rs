@@ -10,7 +10,7 @@ use super::path::{Execution, Path, Wrong};
 use super::store::Fingerprints;
 use super::walk::{LeftOut, Space};
 use crate::system::System;
-use crate::tables::Domain;
+use crate::tables::{Domain, Pair};
 
 const STATES: u64 = 300_000;
 /// How many steps may be taken in all to find out which events can go.
@@ -103,7 +103,7 @@ fn search<S: System>(space: &Space<'_, S>, best: Path, wrong: &Wrong) -> (Path, 
         return (best, true);
     };
     let gauge = Gauge::up_to(STATES);
-    let store = Fingerprints::new(&Domain::new(1));
+    let store = Fingerprints::<Pair>::new(&Domain::new(1));
     let explored = breadth::explore(space, &store, &gauge, 1, Some(shorter));
     match (explored.found, explored.left_out) {
         (Some((path, found)), _) if found.same_kind(wrong) => (path, true),

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::system::System;
-use crate::tables::{Domain, FlatTable, Interner, Upsert};
+use crate::tables::{Domain, FlatTable, Interner, Slot, Upsert};
 use crate::trace::Fingerprint;
 
 /// A set of visited states, each with a number that the explorer gives it and can lower by merging.
@@ -29,11 +29,14 @@ pub(crate) trait Store<S: System>: Sync {
 }
 
 /// Keeps 64 bits of each state. Two states with the same fingerprint count as one.
-pub(crate) struct Fingerprints {
-    table: FlatTable,
+///
+/// In slots of [`Pair`]s each has the number that the explorer gives it; in those of [`Single`]s, half as large, all have
+/// [`PRESENT`](crate::tables::PRESENT).
+pub(crate) struct Fingerprints<L> {
+    table: FlatTable<L>,
 }
 
-impl Fingerprints {
+impl<L: Slot> Fingerprints<L> {
     pub(crate) fn new(domain: &Arc<Domain>) -> Self {
         Self {
             table: FlatTable::large(domain),
@@ -41,7 +44,7 @@ impl Fingerprints {
     }
 }
 
-impl<S: System> Store<S> for Fingerprints {
+impl<S: System, L: Slot> Store<S> for Fingerprints<L> {
     #[inline]
     fn prefetch(&self, fingerprint: Fingerprint) {
         self.table.prefetch(fingerprint.0);

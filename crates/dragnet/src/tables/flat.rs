@@ -1,4 +1,4 @@
-//! A lock-free open-addressing map from 64-bit keys to 63-bit values.
+//! A lock-free open-addressing map from 64-bit keys to 63-bit values, or set of such keys.
 //!
 //! The set of visited fingerprints is one, and so are the memo tables of the node engine. Keys must be spread evenly
 //! over all 64 bits: the top bits choose a shard, the next 32 a place in it, and collisions probe onwards. Nothing is
@@ -7,7 +7,8 @@
 //! # Protocol
 //!
 //! A slot is two words. `key` is `EMPTY`, then for ever one key; or `EMPTY`, then for ever `FROZEN`. `value` is
-//! `UNSET`, then any sequence of values that the caller's merge allows, then for ever frozen (its top bit set).
+//! `UNSET`, then any sequence of values that the caller's merge allows, then for ever frozen (its top bit set). A set
+//! leaves the value out: its slots are half as large, and each key has the value `PRESENT`.
 //!
 //! - *Insert*: probe from the key's home to its key or to an `EMPTY` slot, claim that by compare-and-swap, then merge
 //!   the value in by compare-and-swap. Whoever claimed the slot inserted the key, even if another thread's merge comes
@@ -37,11 +38,15 @@ use crate::sync::{AtomicPtr, AtomicU64, AtomicUsize, Mutex, Ordering};
 const EMPTY: u64 = 0;
 const FROZEN: u64 = u64::MAX;
 const UNSET: u64 = 0;
+/// The value of every key of a set.
+pub(crate) const PRESENT: u64 = 1;
 const FROZEN_BIT: u64 = 1 << 63;
 
 /// How many slots share a cache line. Probing starts at the first of them: a line that has been fetched is looked at
 /// whole before the next one is.
-pub(super) const LINE: usize = 4;
+pub(super) const fn line<S>() -> usize {
+    64 / size_of::<u64>() / (size_of::<S>() / size_of::<AtomicU64>())
+}
 
 /// How much larger an array is than the one before: memory against time spent copying.
 const GROWTH: f64 = 1.5;
@@ -50,8 +55,8 @@ const GROWTH: f64 = 1.5;
 const SAMPLED_FROM: usize = 4096;
 const SAMPLE: u64 = 16;
 
-pub(crate) struct FlatTable {
-    shards: Box<[Shard]>,
+pub(crate) struct FlatTable<S = Pair> {
+    shards: Box<[Shard<S>]>,
     shard_bits: u32,
     /// Only one thread uses the table at a time, and plain stores do where otherwise an exchange is needed.
     alone: bool,
@@ -59,38 +64,82 @@ pub(crate) struct FlatTable {
 }
 
 /// Keeps what every operation reads away from what only insertions write.
-struct Shard {
-    array: Padded<AtomicPtr<Array>>,
+struct Shard<S> {
+    array: Padded<AtomicPtr<Array<S>>>,
     inserted: Padded<AtomicUsize>,
     growing: Mutex<()>,
 }
 
-struct Array {
-    slots: Slots,
+struct Array<S> {
+    slots: Slots<S>,
     full_at: usize,
 }
 
-pub(super) struct Slot {
+/// A slot of a table: atomics, all zero when it is empty.
+pub(crate) trait Slot: Send + Sync + 'static {
+    #[cfg(loom)]
+    fn empty() -> Self;
+    fn key(&self) -> &AtomicU64;
+    /// Where the value is, if there is one.
+    fn value(&self) -> Option<&AtomicU64>;
+}
+
+/// A slot of a map.
+pub(crate) struct Pair {
     key: AtomicU64,
     value: AtomicU64,
 }
 
+/// A slot of a set.
+pub(crate) struct Single {
+    key: AtomicU64,
+}
+
 /// Where a probe ends.
-enum Probe<'a> {
-    Found(&'a Slot),
-    Free(&'a Slot),
+enum Probe<'a, S> {
+    Found(&'a S),
+    Free(&'a S),
     /// The array is being replaced.
     Frozen,
     Full,
 }
 
-#[cfg(loom)]
-impl Slot {
-    pub(super) fn empty() -> Self {
+impl Slot for Pair {
+    #[cfg(loom)]
+    fn empty() -> Self {
         Self {
             key: AtomicU64::new(EMPTY),
             value: AtomicU64::new(UNSET),
         }
+    }
+
+    #[inline]
+    fn key(&self) -> &AtomicU64 {
+        &self.key
+    }
+
+    #[inline]
+    fn value(&self) -> Option<&AtomicU64> {
+        Some(&self.value)
+    }
+}
+
+impl Slot for Single {
+    #[cfg(loom)]
+    fn empty() -> Self {
+        Self {
+            key: AtomicU64::new(EMPTY),
+        }
+    }
+
+    #[inline]
+    fn key(&self) -> &AtomicU64 {
+        &self.key
+    }
+
+    #[inline]
+    fn value(&self) -> Option<&AtomicU64> {
+        None
     }
 }
 
@@ -104,7 +153,7 @@ pub(crate) enum Upsert {
     Old(Option<u64>),
 }
 
-impl FlatTable {
+impl<S: Slot> FlatTable<S> {
     /// A table for thousands of keys.
     pub(crate) fn small(domain: &Arc<Domain>) -> Self {
         Self::new(4, 16, domain)
@@ -141,7 +190,7 @@ impl FlatTable {
     pub(crate) fn prefetch(&self, key: u64) {
         let key = usable(key);
         let array = self.array(self.shard(key));
-        prefetch(array.slots.line(array.home(key, self.shard_bits)));
+        prefetch(&array.slots.line(array.home(key, self.shard_bits))[0]);
     }
 
     /// The value of `key`, once it is set.
@@ -153,7 +202,7 @@ impl FlatTable {
             let array = self.array(shard);
             match array.probe(key, self.shard_bits) {
                 Probe::Found(slot) => {
-                    let value = slot.value.load(Ordering::Acquire) & !FROZEN_BIT;
+                    let value = value_of(slot, Ordering::Acquire) & !FROZEN_BIT;
                     return (value != UNSET).then_some(value);
                 }
                 Probe::Free(_) | Probe::Full => return None,
@@ -166,6 +215,24 @@ impl FlatTable {
     /// fixed `value` for each key it can simply keep the old one.
     #[inline]
     pub(crate) fn upsert(&self, key: u64, value: u64, merge: impl Fn(u64, u64) -> u64) -> Upsert {
+        match self.put(key, value, merge) {
+            (true, _) => Upsert::New,
+            (false, old) => Upsert::Old((old != UNSET).then_some(old)),
+        }
+    }
+
+    /// Gives `key` this value unless it has one, and returns the one that it has for ever.
+    pub(crate) fn settle(&self, key: u64, value: u64) -> u64 {
+        // Another thread's value may come first even where the key is new.
+        match self.put(key, value, |old, _| old) {
+            (_, UNSET) => value,
+            (_, old) => old,
+        }
+    }
+
+    /// Whether `key` is new, and its value before `value` was merged in.
+    #[inline]
+    fn put(&self, key: u64, value: u64, merge: impl Fn(u64, u64) -> u64) -> (bool, u64) {
         debug_assert!(value != UNSET && value & FROZEN_BIT == 0);
         let key = usable(key);
         let shard = self.shard(key);
@@ -175,14 +242,14 @@ impl FlatTable {
             let slot = match array.probe(key, self.shard_bits) {
                 Probe::Found(slot) => slot,
                 Probe::Free(slot) if self.alone => {
-                    slot.fill_alone(key, value);
+                    fill_alone(slot, key, value);
                     if count_insertion(shard, array, key) {
                         self.grow(shard, array);
                     }
-                    return Upsert::New;
+                    return (true, UNSET);
                 }
                 Probe::Free(slot) => {
-                    if !slot.claim(key) {
+                    if !claim(slot, key) {
                         continue;
                     }
                     inserted = true;
@@ -198,28 +265,16 @@ impl FlatTable {
                 }
             };
             if self.alone {
-                return Upsert::Old(Some(slot.merge_alone(value, merge)));
+                return (false, merge_alone(slot, value, merge));
             }
-            let Some(old) = slot.merge(value, &merge) else {
+            let Some(old) = merge_into(slot, value, &merge) else {
                 self.wait_for_growth(shard, array);
                 continue;
             };
-            if !inserted {
-                return Upsert::Old((old != UNSET).then_some(old));
-            }
-            if count_insertion(shard, array, key) {
+            if inserted && count_insertion(shard, array, key) {
                 self.grow(shard, array);
             }
-            return Upsert::New;
-        }
-    }
-
-    /// Gives `key` this value unless it has one, and returns the one that it has for ever.
-    pub(crate) fn settle(&self, key: u64, value: u64) -> u64 {
-        match self.upsert(key, value, |old, _| old) {
-            Upsert::Old(Some(known)) => known,
-            // Another thread's value may come first even where the key is new, and then stays.
-            Upsert::New | Upsert::Old(None) => self.get(key).expect("it has just been set"),
+            return (inserted, old);
         }
     }
 
@@ -229,14 +284,14 @@ impl FlatTable {
         let array = self.array(self.shard(prefix));
         let mut at = array.home(prefix, self.shard_bits);
         let mut found = Vec::new();
-        for _ in 0..array.slots.len() / LINE {
+        for _ in 0..array.slots.len() / line::<S>() {
             for slot in array.slots.line(at) {
-                let key = slot.key.load(Ordering::Acquire);
+                let key = slot.key().load(Ordering::Acquire);
                 if key == EMPTY {
                     return found;
                 }
                 if key >> (64 - bits) == prefix >> (64 - bits) {
-                    found.push((key, slot.value.load(Ordering::Acquire) & !FROZEN_BIT));
+                    found.push((key, value_of(slot, Ordering::Acquire) & !FROZEN_BIT));
                 }
             }
             at = array.behind(at);
@@ -245,19 +300,19 @@ impl FlatTable {
     }
 
     #[inline]
-    fn shard(&self, key: u64) -> &Shard {
+    fn shard(&self, key: u64) -> &Shard<S> {
         &self.shards[(key >> (64 - self.shard_bits)) as usize]
     }
 
     #[inline]
-    fn array<'t>(&'t self, shard: &'t Shard) -> &'t Array {
+    fn array<'t>(&'t self, shard: &'t Shard<S>) -> &'t Array<S> {
         // SAFETY: the pointer comes from a `Box`. The array is freed only by its domain, when no worker can
         // hold a reference from before, or by `drop`, which has the table to itself.
         unsafe { &*shard.array.0.load(Ordering::Acquire) }
     }
 
     #[cold]
-    fn wait_for_growth(&self, shard: &Shard, old: &Array) {
+    fn wait_for_growth(&self, shard: &Shard<S>, old: &Array<S>) {
         loop {
             drop(shard.growing.lock().unwrap());
             if !ptr::eq(shard.array.0.load(Ordering::Acquire), old) {
@@ -268,7 +323,7 @@ impl FlatTable {
     }
 
     #[cold]
-    fn grow(&self, shard: &Shard, old: *const Array) {
+    fn grow(&self, shard: &Shard<S>, old: *const Array<S>) {
         let growing = shard.growing.lock().unwrap();
         let current = self.array(shard);
         if !ptr::eq(current, old) {
@@ -276,21 +331,21 @@ impl FlatTable {
         }
         let capacity = current.slots.len();
         let new = Array::new((capacity as f64 * GROWTH) as usize + 1, &self.domain);
-        for at in (0..capacity).step_by(LINE) {
+        for at in (0..capacity).step_by(line::<S>()) {
             for slot in current.slots.line(at) {
                 // Alone there is nobody to freeze anything for.
                 let (key, value) = if self.alone {
-                    let key = slot.key.load(Ordering::Relaxed);
-                    (key, slot.value.load(Ordering::Relaxed))
+                    let key = slot.key().load(Ordering::Relaxed);
+                    (key, value_of(slot, Ordering::Relaxed))
                 } else {
-                    match slot.key.compare_exchange(
+                    match slot.key().compare_exchange(
                         EMPTY,
                         FROZEN,
                         Ordering::AcqRel,
                         Ordering::Acquire,
                     ) {
                         Ok(_) => continue,
-                        Err(key) => (key, slot.value.fetch_or(FROZEN_BIT, Ordering::AcqRel)),
+                        Err(key) => (key, freeze_value(slot)),
                     }
                 };
                 if key != EMPTY {
@@ -308,7 +363,7 @@ impl FlatTable {
     }
 }
 
-impl Drop for FlatTable {
+impl<S> Drop for FlatTable<S> {
     fn drop(&mut self) {
         for shard in &mut self.shards {
             let array = shard.array.0.load(Ordering::Acquire);
@@ -318,9 +373,9 @@ impl Drop for FlatTable {
     }
 }
 
-impl Array {
+impl<S: Slot> Array<S> {
     fn new(capacity: usize, domain: &Domain) -> Self {
-        let capacity = capacity.next_multiple_of(LINE);
+        let capacity = capacity.next_multiple_of(line::<S>());
         Self {
             slots: Slots::empty(capacity, domain.blocks()),
             full_at: capacity * 33 / 40,
@@ -331,27 +386,27 @@ impl Array {
     fn home(&self, key: u64, shard_bits: u32) -> usize {
         let place = (key << shard_bits) >> 32;
         let exact = ((place * self.slots.len() as u64) >> 32) as usize;
-        exact & !(LINE - 1)
+        exact & !(line::<S>() - 1)
     }
 
     /// The line behind the one at `at`; behind the last is the first.
     #[inline]
     fn behind(&self, at: usize) -> usize {
-        if at + LINE == self.slots.len() {
+        if at + line::<S>() == self.slots.len() {
             0
         } else {
-            at + LINE
+            at + line::<S>()
         }
     }
 
     /// Looks for a key, or for where it would be put.
     #[inline]
-    fn probe(&self, key: u64, shard_bits: u32) -> Probe<'_> {
+    fn probe(&self, key: u64, shard_bits: u32) -> Probe<'_, S> {
         let home = self.home(key, shard_bits);
         let mut at = home;
         loop {
             for slot in self.slots.line(at) {
-                let found = slot.key.load(Ordering::Acquire);
+                let found = slot.key().load(Ordering::Acquire);
                 if found == key {
                     return Probe::Found(slot);
                 }
@@ -377,8 +432,8 @@ impl Array {
         let mut at = self.home(key, shard_bits);
         loop {
             for slot in self.slots.line(at) {
-                if slot.key.load(Ordering::Relaxed) == EMPTY {
-                    slot.fill_alone(key, value);
+                if slot.key().load(Ordering::Relaxed) == EMPTY {
+                    fill_alone(slot, key, value);
                     return;
                 }
             }
@@ -387,63 +442,77 @@ impl Array {
     }
 }
 
-impl Slot {
-    /// Takes an empty slot for `key`, unless another thread has been faster.
-    #[inline]
-    fn claim(&self, key: u64) -> bool {
-        self.key
-            .compare_exchange(EMPTY, key, Ordering::AcqRel, Ordering::Acquire)
-            .is_ok()
-    }
+/// Takes an empty slot for `key`, unless another thread has been faster.
+#[inline]
+fn claim(slot: &impl Slot, key: u64) -> bool {
+    slot.key()
+        .compare_exchange(EMPTY, key, Ordering::AcqRel, Ordering::Acquire)
+        .is_ok()
+}
 
-    /// Fills an empty slot that no other thread can see.
-    #[inline]
-    fn fill_alone(&self, key: u64, value: u64) {
-        self.key.store(key, Ordering::Relaxed);
-        self.value.store(value, Ordering::Relaxed);
-    }
+#[inline]
+fn value_of(slot: &impl Slot, ordering: Ordering) -> u64 {
+    slot.value().map_or(PRESENT, |value| value.load(ordering))
+}
 
-    /// Merges `value` into a slot that no other thread can see, and returns what was there before.
-    #[inline]
-    fn merge_alone(&self, value: u64, merge: impl Fn(u64, u64) -> u64) -> u64 {
-        let old = self.value.load(Ordering::Relaxed);
+/// Lets nobody change the value of a slot any more, and returns it.
+fn freeze_value(slot: &impl Slot) -> u64 {
+    slot.value().map_or(PRESENT, |value| {
+        value.fetch_or(FROZEN_BIT, Ordering::AcqRel)
+    })
+}
+
+/// Fills an empty slot that no other thread can see.
+#[inline]
+fn fill_alone(slot: &impl Slot, key: u64, value: u64) {
+    slot.key().store(key, Ordering::Relaxed);
+    if let Some(place) = slot.value() {
+        place.store(value, Ordering::Relaxed);
+    }
+}
+
+/// Merges `value` into a slot that no other thread can see, and returns what was there before.
+#[inline]
+fn merge_alone(slot: &impl Slot, value: u64, merge: impl Fn(u64, u64) -> u64) -> u64 {
+    let old = value_of(slot, Ordering::Relaxed);
+    if let Some(place) = slot.value() {
         let merged = merge(old, value);
         if merged != old {
-            self.value.store(merged, Ordering::Relaxed);
+            place.store(merged, Ordering::Relaxed);
         }
-        old
     }
+    old
+}
 
-    /// Merges `value` in, and returns what was there before; `None` when the slot is frozen.
-    #[inline]
-    fn merge(&self, value: u64, merge: impl Fn(u64, u64) -> u64) -> Option<u64> {
-        let mut old = self.value.load(Ordering::Acquire);
-        loop {
-            if old & FROZEN_BIT != 0 {
-                return None;
-            }
-            let merged = if old == UNSET {
-                value
-            } else {
-                merge(old, value)
-            };
-            if merged == old {
-                return Some(old);
-            }
-            match self
-                .value
-                .compare_exchange_weak(old, merged, Ordering::AcqRel, Ordering::Acquire)
-            {
-                Ok(_) => return Some(old),
-                Err(now) => old = now,
-            }
+/// Merges `value` in, and returns what was there before; `None` when the slot is frozen.
+#[inline]
+fn merge_into(slot: &impl Slot, value: u64, merge: impl Fn(u64, u64) -> u64) -> Option<u64> {
+    let Some(place) = slot.value() else {
+        return Some(PRESENT);
+    };
+    let mut old = place.load(Ordering::Acquire);
+    loop {
+        if old & FROZEN_BIT != 0 {
+            return None;
+        }
+        let merged = if old == UNSET {
+            value
+        } else {
+            merge(old, value)
+        };
+        if merged == old {
+            return Some(old);
+        }
+        match place.compare_exchange_weak(old, merged, Ordering::AcqRel, Ordering::Acquire) {
+            Ok(_) => return Some(old),
+            Err(now) => old = now,
         }
     }
 }
 
 /// Counts an insertion into `array`, and says whether it is now full.
 #[inline]
-fn count_insertion(shard: &Shard, array: &Array, key: u64) -> bool {
+fn count_insertion<S: Slot>(shard: &Shard<S>, array: &Array<S>, key: u64) -> bool {
     let sampled = array.slots.len() >= SAMPLED_FROM;
     if sampled && !key.is_multiple_of(SAMPLE) {
         return false;
@@ -468,7 +537,7 @@ mod tests {
 
     #[test]
     fn every_key_stays_findable_through_many_growths() {
-        let table = FlatTable::large(&Domain::new(1));
+        let table = FlatTable::<Pair>::large(&Domain::new(1));
         for n in 1..200_000_u64 {
             assert_eq!(table.upsert(scatter(n), n, |old, _| old), Upsert::New);
         }
@@ -492,7 +561,7 @@ mod tests {
 
     #[test]
     fn a_prefix_finds_its_keys() {
-        let table = FlatTable::large(&Domain::new(1));
+        let table = FlatTable::<Pair>::large(&Domain::new(1));
         for n in 1..50_000_u64 {
             table.upsert(scatter(n), n, |old, _| old);
         }
@@ -551,7 +620,7 @@ mod loom_tests {
     fn a_growth_loses_no_insertion_and_no_merge() {
         loom::model(|| {
             let domain = Domain::new(2);
-            let table = Arc::new(FlatTable::new(1, 2, &domain));
+            let table = Arc::new(FlatTable::<Pair>::new(1, 2, &domain));
             let (other, others) = (Arc::clone(&table), Arc::clone(&domain));
             let thread = thread::spawn(move || {
                 others.quiesce(1);

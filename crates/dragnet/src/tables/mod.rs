@@ -9,7 +9,7 @@ mod slots;
 
 pub(crate) use arena::Arena;
 pub(crate) use domain::Domain;
-pub(crate) use flat::{FlatTable, Upsert};
+pub(crate) use flat::{FlatTable, PRESENT, Pair, Single, Slot, Upsert};
 pub(crate) use interner::Interner;
 pub(crate) use once::OnceSlice;
 

@@ -4,14 +4,14 @@
 //! equal blocks that are used again, cut from slabs that the operating system backs with large pages where it can:
 //! random access to a table of many megabytes otherwise costs more for translating addresses than for the memory itself.
 
-use super::flat::{LINE, Slot};
+use super::flat::{Slot, line};
 
 #[cfg(not(loom))]
 pub(super) use blocks::{Blocks, Slots};
 
 /// Under loom every slot is tracked, and arrays are tiny.
 #[cfg(loom)]
-pub(super) struct Slots(Box<[Slot]>);
+pub(super) struct Slots<S>(Box<[S]>);
 
 #[cfg(loom)]
 pub(super) struct Blocks;
@@ -24,17 +24,17 @@ impl Blocks {
 }
 
 #[cfg(loom)]
-impl Slots {
+impl<S: Slot> Slots<S> {
     pub(super) fn empty(len: usize, _blocks: &std::sync::Arc<Blocks>) -> Self {
-        Self((0..len).map(|_| Slot::empty()).collect())
+        Self((0..len).map(|_| S::empty()).collect())
     }
 
     pub(super) fn len(&self) -> usize {
         self.0.len()
     }
 
-    pub(super) fn line(&self, at: usize) -> &[Slot; LINE] {
-        self.0[at..at + LINE].try_into().expect("whole lines")
+    pub(super) fn line(&self, at: usize) -> &[S] {
+        &self.0[at..at + line::<S>()]
     }
 }
 
@@ -42,19 +42,20 @@ impl Slots {
 mod blocks {
     use std::alloc::{self, Layout};
     use std::ptr::NonNull;
+    use std::slice;
     use std::sync::{Arc, Mutex};
 
-    use super::{LINE, Slot};
+    use super::{Slot, line};
 
-    /// How many slots a block has: 8 KiB.
-    const BLOCK: usize = 512;
+    /// The size of a block.
+    const BLOCK: usize = 8 << 10;
     /// Slabs double up to the size of a large page.
     const FIRST_SLAB: usize = 64 << 10;
     const LARGE_PAGE: usize = 2 << 20;
 
     /// An array of slots: whole blocks, or a part of the heap where one block would be too much.
-    pub(in super::super) struct Slots {
-        blocks: Box<[NonNull<Slot>]>,
+    pub(in super::super) struct Slots<S> {
+        blocks: Box<[NonNull<S>]>,
         len: usize,
         pool: Arc<Blocks>,
     }
@@ -65,28 +66,38 @@ mod blocks {
     }
 
     struct Pool {
-        free: Vec<NonNull<Slot>>,
+        free: Vec<NonNull<u8>>,
         slabs: Vec<(NonNull<u8>, Layout)>,
     }
 
-    // SAFETY: the slots are owned like those of a `Box`, and a slot is two atomics.
-    unsafe impl Send for Slots {}
+    // SAFETY: the slots are owned like those of a `Box`.
+    unsafe impl<S: Send> Send for Slots<S> {}
     // SAFETY: as above.
-    unsafe impl Sync for Slots {}
+    unsafe impl<S: Sync> Sync for Slots<S> {}
     // SAFETY: blocks in the pool belong to nobody, and slabs are only freed with the pool.
     unsafe impl Send for Pool {}
 
-    impl Slots {
+    impl<S> Slots<S> {
+        const PER_BLOCK: usize = BLOCK / size_of::<S>();
+
+        #[inline]
+        pub(in super::super) fn len(&self) -> usize {
+            self.len
+        }
+    }
+
+    impl<S: Slot> Slots<S> {
         /// `len` empty slots, whole lines, at least one. An empty slot is all zeros.
         pub(in super::super) fn empty(len: usize, pool: &Arc<Blocks>) -> Self {
-            assert!(len > 0 && len.is_multiple_of(LINE));
-            let blocks = if len < BLOCK {
-                let layout = small(len);
+            assert!(len > 0 && len.is_multiple_of(line::<S>()));
+            let blocks: Box<[NonNull<S>]> = if len < Self::PER_BLOCK {
+                let layout = small::<S>(len);
                 // SAFETY: the layout is not empty.
                 let first = unsafe { alloc::alloc_zeroed(layout) };
-                Box::new([checked(first, layout).cast()]) as Box<[_]>
+                Box::new([checked(first, layout).cast()])
             } else {
-                pool.take(len.div_ceil(BLOCK))
+                let blocks = pool.take(len.div_ceil(Self::PER_BLOCK));
+                blocks.into_iter().map(NonNull::cast).collect()
             };
             Self {
                 blocks,
@@ -95,31 +106,28 @@ mod blocks {
             }
         }
 
-        #[inline]
-        pub(in super::super) fn len(&self) -> usize {
-            self.len
-        }
-
         /// The line that begins at `at`.
         #[inline]
-        pub(in super::super) fn line(&self, at: usize) -> &[Slot; LINE] {
-            debug_assert!(at + LINE <= self.len && at.is_multiple_of(LINE));
-            // SAFETY: callers stay below `len`, which is a multiple of `LINE` like the size of a block, and every slot
-            // below it lies in its block and is initialised.
+        pub(in super::super) fn line(&self, at: usize) -> &[S] {
+            debug_assert!(at < self.len && at.is_multiple_of(line::<S>()));
+            // SAFETY: callers stay below `len`, which is whole lines like the size of a block, and every slot below it
+            // lies in its block and is initialised.
             unsafe {
-                let block = *self.blocks.get_unchecked(at / BLOCK);
-                block.add(at % BLOCK).cast().as_ref()
+                let block = self.blocks.get_unchecked(at / Self::PER_BLOCK);
+                let first = block.add(at % Self::PER_BLOCK);
+                slice::from_raw_parts(first.as_ptr(), line::<S>())
             }
         }
     }
 
-    impl Drop for Slots {
+    impl<S> Drop for Slots<S> {
         fn drop(&mut self) {
-            if self.len < BLOCK {
+            if self.len < Self::PER_BLOCK {
                 // SAFETY: this is what `empty` obtained for the same length, and it is given back once.
-                unsafe { alloc::dealloc(self.blocks[0].as_ptr().cast(), small(self.len)) };
+                unsafe { alloc::dealloc(self.blocks[0].as_ptr().cast(), small::<S>(self.len)) };
             } else {
-                self.pool.pool.lock().unwrap().free.extend(&self.blocks);
+                let blocks = self.blocks.iter().map(|block| block.cast());
+                self.pool.pool.lock().unwrap().free.extend(blocks);
             }
         }
     }
@@ -134,8 +142,8 @@ mod blocks {
             }
         }
 
-        fn take(&self, count: usize) -> Box<[NonNull<Slot>]> {
-            let taken: Box<[NonNull<Slot>]> = {
+        fn take(&self, count: usize) -> Vec<NonNull<u8>> {
+            let taken: Vec<NonNull<u8>> = {
                 let mut pool = self.pool.lock().unwrap();
                 while pool.free.len() < count {
                     pool.add_slab();
@@ -144,7 +152,7 @@ mod blocks {
                 pool.free.drain(rest..).collect()
             };
             for block in &taken {
-                // SAFETY: the block has room for this many slots, is aligned for them and belongs to nobody else.
+                // SAFETY: the block is of this size, and belongs to nobody else.
                 unsafe { block.as_ptr().write_bytes(0, BLOCK) };
             }
             taken
@@ -162,10 +170,9 @@ mod blocks {
             let slab = checked(unsafe { alloc::alloc(layout) }, layout);
             advise_large_pages(slab, size);
             self.slabs.push((slab, layout));
-            let blocks = size / (BLOCK * size_of::<Slot>());
             // SAFETY: the slab has room for this many blocks, one after the other.
-            let block = |at| unsafe { slab.cast::<Slot>().add(at * BLOCK) };
-            self.free.extend((0..blocks).rev().map(block));
+            let block = |at| unsafe { slab.add(at * BLOCK) };
+            self.free.extend((0..size / BLOCK).rev().map(block));
         }
     }
 
@@ -178,8 +185,8 @@ mod blocks {
         }
     }
 
-    fn small(len: usize) -> Layout {
-        Layout::array::<Slot>(len.max(1)).expect("less than a block")
+    fn small<S>(len: usize) -> Layout {
+        Layout::array::<S>(len).expect("less than a block")
     }
 
     fn checked(memory: *mut u8, layout: Layout) -> NonNull<u8> {

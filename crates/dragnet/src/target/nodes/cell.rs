@@ -138,7 +138,10 @@ impl Cells {
         let cell = self.get(id);
         for arrival in &cell.arrivals {
             let entry = arrival.entry.load(Ordering::Acquire);
-            if entry >> 32 == u64::from(envelope) && entry != 0 {
+            if entry == 0 {
+                break;
+            }
+            if entry >> 32 == u64::from(envelope) {
                 let after = entry as u32 - 1;
                 return match arrival.delta.load(Ordering::Relaxed) {
                     0 => self.replace(id, after),
@@ -153,8 +156,11 @@ impl Cells {
     fn arrive(&self, id: u32, envelope: u32, find: impl FnOnce(&Cell) -> u32) -> Replacement {
         let cell = self.get(id);
         let key = pair(id, envelope);
-        if let Some(known) = self.arrivals.get(key) {
-            return self.replace(id, (known - 1) as u32);
+        let has_room = |arrival: &Arrival| arrival.entry.load(Ordering::Acquire) == 0;
+        if !cell.arrivals.iter().any(has_room) {
+            if let Some(known) = self.arrivals.get(key) {
+                return self.replace(id, (known - 1) as u32);
+            }
         }
         let found = self.replace(id, find(cell));
         let entry = u64::from(envelope) << 32 | u64::from(found.cell + 1);

@@ -155,6 +155,7 @@ impl<N: Node> Nodes<N> {
     }
 
     /// What a node can do in a cell: its own inputs, then deliveries.
+    #[cold]
     fn moves(&self, node: usize, cell: &Cell) -> Vec<Move> {
         let mut events = Vec::new();
         let item = self.locals.get(cell.local);
@@ -170,9 +171,9 @@ impl<N: Node> Nodes<N> {
                 }
             }
         }
-        let numbered = events.into_iter().enumerate();
+        let numbered = events.iter().enumerate();
         numbered
-            .map(|(number, event)| {
+            .map(|(number, &event)| {
                 let outcome = self.outcome_of(&event);
                 let number = number as u16;
                 let event = NodeEvent { number, ..event };
