@@ -41,6 +41,8 @@ struct Batch<T> {
     /// Each successor's own fingerprint, once it is known, and its parent's.
     fingerprints: Vec<Fingerprint>,
     parents: Vec<Fingerprint>,
+    /// Which of them turned out to be new states.
+    fresh: Vec<bool>,
 }
 
 /// What one worker brings back from a level.
@@ -191,6 +193,7 @@ impl<S: System, K: Store<S>> Breadth<'_, S, K> {
             born: Vec::new(),
             fingerprints: Vec::new(),
             parents: Vec::new(),
+            fresh: Vec::new(),
         };
         let mut grown = Vec::new();
         loop {
@@ -275,40 +278,60 @@ impl<S: System, K: Store<S>> Breadth<'_, S, K> {
             self.store.prefetch(fingerprint);
             batch.fingerprints.push(fingerprint);
         }
+        // Most successors are known already, so none is moved before that is clear.
+        batch.fresh.clear();
         let fingerprints = batch.fingerprints.iter().zip(batch.parents.drain(..));
-        for (mut born, (&fingerprint, parent)) in batch.born.drain(..).zip(fingerprints) {
-            if !self.space.admits(&mut born.next) {
+        for (born, (&fingerprint, parent)) in batch.born.iter_mut().zip(fingerprints) {
+            let fresh = self.space.admits(&mut born.next)
+                && self.arrive(level, born, fingerprint, parent, harvest);
+            batch.fresh.push(fresh);
+        }
+        for (born, &fresh) in batch.born.drain(..).zip(&batch.fresh) {
+            if !fresh {
                 continue;
             }
-            harvest.transitions += 1;
-            let state = match born.next {
-                Ok(state) => state,
-                Err(failure) => {
-                    let found = Finding {
-                        level,
-                        state: parent,
-                        event: Some(born.position),
-                        wrong: Wrong::Failed(failure),
-                    };
-                    Finding::keep_least(&mut harvest.finding, found);
-                    continue;
-                }
-            };
-            let value = value(level + 1, parent);
-            if self.store.visit(&state, fingerprint, value, least_parent) != Upsert::New {
-                continue;
-            }
-            harvest.states += 1;
-            self.judge(level + 1, &state, fingerprint, &mut harvest.finding);
             if grown.capacity() == 0 {
                 let spare = self.spare.lock().unwrap().pop();
                 *grown = spare.unwrap_or_else(|| Vec::with_capacity(CHUNK));
             }
-            grown.push(state);
+            grown.extend(born.next);
             if grown.len() == CHUNK {
                 next.lock().unwrap().push(mem::take(grown));
             }
         }
+    }
+
+    /// Looks up a successor. If it is a new state, it is judged.
+    #[inline]
+    fn arrive(
+        &self,
+        level: u64,
+        born: &Successor<S::State>,
+        fingerprint: Fingerprint,
+        parent: Fingerprint,
+        harvest: &mut Harvest,
+    ) -> bool {
+        harvest.transitions += 1;
+        let state = match &born.next {
+            Ok(state) => state,
+            Err(failure) => {
+                let found = Finding {
+                    level,
+                    state: parent,
+                    event: Some(born.position),
+                    wrong: Wrong::Failed(failure.clone()),
+                };
+                Finding::keep_least(&mut harvest.finding, found);
+                return false;
+            }
+        };
+        let value = value(level + 1, parent);
+        if self.store.visit(state, fingerprint, value, least_parent) != Upsert::New {
+            return false;
+        }
+        harvest.states += 1;
+        self.judge(level + 1, state, fingerprint, &mut harvest.finding);
+        true
     }
 
     /// At the depth bound: is there anything behind it?

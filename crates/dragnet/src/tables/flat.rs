@@ -156,7 +156,7 @@ pub(crate) enum Upsert {
 impl<S: Slot> FlatTable<S> {
     /// A table for thousands of keys.
     pub(crate) fn small(domain: &Arc<Domain>) -> Self {
-        Self::new(4, 16, domain)
+        Self::new(3, 16, domain)
     }
 
     /// A table for very many keys.
@@ -536,6 +536,35 @@ mod tests {
     use crate::trace::scatter;
 
     #[test]
+    fn every_key_of_a_set_is_new_once_whatever_the_number_of_threads() {
+        let (keys, workers) = (100_000_u64, 4);
+        let domain = Domain::new(workers);
+        let table = FlatTable::<Single>::large(&domain);
+        let new: usize = thread::scope(|scope| {
+            let insert = |worker: usize| {
+                let (table, domain) = (&table, &domain);
+                scope.spawn(move || {
+                    domain.quiesce(worker);
+                    let is_new = |n: &u64| {
+                        if n.is_multiple_of(64) {
+                            domain.quiesce(worker);
+                        }
+                        table.upsert(scatter(*n), PRESENT, |old, _| old) == Upsert::New
+                    };
+                    let new = (1..=keys).filter(is_new).count();
+                    domain.leave(worker);
+                    new
+                })
+            };
+            let handles: Vec<_> = (0..workers).map(insert).collect();
+            handles.into_iter().map(|h| h.join().unwrap()).sum()
+        });
+        assert_eq!(new as u64, keys);
+        assert!((1..=keys).all(|n| table.get(scatter(n)) == Some(PRESENT)));
+        assert_eq!(table.get(scatter(keys + 1)), None);
+    }
+
+    #[test]
     fn every_key_stays_findable_through_many_growths() {
         let table = FlatTable::<Pair>::large(&Domain::new(1));
         for n in 1..200_000_u64 {
@@ -553,7 +582,7 @@ mod tests {
 
     #[test]
     fn keys_that_look_like_marks_are_kept() {
-        let table = FlatTable::small(&Domain::new(1));
+        let table = FlatTable::<Pair>::small(&Domain::new(1));
         assert_eq!(table.upsert(0, 7, |old, _| old), Upsert::New);
         assert_eq!(table.upsert(u64::MAX, 8, |old, _| old), Upsert::New);
         assert_eq!((table.get(0), table.get(u64::MAX)), (Some(7), Some(8)));
@@ -575,7 +604,7 @@ mod tests {
     fn threads_agree_on_who_was_first_and_on_the_least_value() {
         let workers = 4;
         let domain = Domain::new(workers);
-        let table = FlatTable::large(&domain);
+        let table = FlatTable::<Pair>::large(&domain);
         let keys = 60_000_u64;
         let firsts: Vec<HashMap<u64, ()>> = thread::scope(|scope| {
             let handles: Vec<_> = (0..workers)

@@ -7,8 +7,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-use super::engine::Sent;
-use super::steps::NodeEvent;
+use super::engine::{Outcome, Sent};
+use super::steps::Kind;
 use crate::tables::{Arena, Domain, FlatTable, OnceSlice};
 use crate::trace::scatter;
 
@@ -38,11 +38,16 @@ pub(super) struct Replacement {
     pub(super) delta: u64,
 }
 
-/// Something that the node of a cell can do: one event, and what it makes of the cell.
+/// Something that the node of a cell can do, and what it makes of the cell. There are as many as there are cells or
+/// more, so it holds nothing that its cell and its place there already say.
 pub(super) struct Move {
-    pub(super) event: NodeEvent,
+    pub(super) kind: Kind,
     /// The handler fails.
     pub(super) fails: bool,
+    /// Where in the inbox the message stands, or among the inputs that the node gives itself.
+    pub(super) at: u16,
+    pub(super) choice: u16,
+    pub(super) outcomes: u32,
     /// The cell after it, before anything is sent, plus one; 0 until it is known.
     after: AtomicU32,
     delta: AtomicU64,
@@ -59,13 +64,22 @@ struct Arrival {
 }
 
 impl Move {
-    pub(super) fn new(event: NodeEvent, fails: bool, sent: &Arc<[Sent]>) -> Self {
+    pub(super) fn new<M>(
+        kind: Kind,
+        at: usize,
+        outcomes: u32,
+        choice: usize,
+        outcome: &Outcome<M>,
+    ) -> Self {
         Self {
-            event,
-            fails,
+            kind,
+            fails: outcome.fails(),
+            at: at as u16,
+            choice: choice as u16,
+            outcomes,
             after: AtomicU32::new(0),
             delta: AtomicU64::new(0),
-            sent: Arc::clone(sent),
+            sent: Arc::clone(&outcome.sent),
         }
     }
 
@@ -157,10 +171,10 @@ impl Cells {
         let cell = self.get(id);
         let key = pair(id, envelope);
         let has_room = |arrival: &Arrival| arrival.entry.load(Ordering::Acquire) == 0;
-        if !cell.arrivals.iter().any(has_room) {
-            if let Some(known) = self.arrivals.get(key) {
-                return self.replace(id, (known - 1) as u32);
-            }
+        if !cell.arrivals.iter().any(has_room)
+            && let Some(known) = self.arrivals.get(key)
+        {
+            return self.replace(id, (known - 1) as u32);
         }
         let found = self.replace(id, find(cell));
         let entry = u64::from(envelope) << 32 | u64::from(found.cell + 1);
@@ -184,8 +198,8 @@ impl Cells {
 impl Cell {
     /// What its node can do, in a fixed order.
     #[inline]
-    pub(super) fn moves(&self, find: impl FnOnce(&Self) -> Vec<Move>) -> &[Move] {
-        self.moves.get_or_init(|| find(self).into())
+    pub(super) fn moves(&self, find: impl FnOnce(&Self) -> Box<[Move]>) -> &[Move] {
+        self.moves.get_or_init(|| find(self))
     }
 }
 
@@ -199,8 +213,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_cell_is_one_cache_line() {
+    fn a_cell_is_one_cache_line_and_a_move_less() {
         assert_eq!(size_of::<Cell>(), 64);
+        assert_eq!(size_of::<Move>(), 40);
     }
 
     #[test]

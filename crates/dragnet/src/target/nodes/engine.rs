@@ -47,6 +47,8 @@ pub struct Nodes<N: Node> {
     pub(super) environments: Interner<Environment>,
     pub(super) outcomes: Arena<OutcomeSet<N::Msg>>,
     pub(super) memo: FlatTable,
+    /// What most handlers send.
+    nothing: Arc<[Sent]>,
     pub(super) handler_runs: AtomicU64,
     /// For each node, the inputs with which it crashes and restarts.
     pub(super) crash_inputs: Vec<(u32, u32)>,
@@ -188,6 +190,7 @@ impl<N: Node> Nodes<N> {
             environments: Interner::new(domain),
             outcomes: Arena::new(),
             memo: FlatTable::small(domain),
+            nothing: Arc::default(),
             handler_runs: AtomicU64::new(0),
             nodes,
             names,
@@ -329,7 +332,7 @@ impl<N: Node> Nodes<N> {
                 && cx.observations.is_empty()
                 && cx.failure.is_none()
                 && after == *before;
-            outcomes.push(self.outcome(node, after, &mut cx));
+            outcomes.push(self.intern_outcome(node, after, &mut cx));
             combination = cx.next_combination();
         }
         let outcomes = outcomes.into_boxed_slice();
@@ -402,7 +405,7 @@ impl<N: Node> Nodes<N> {
         }
     }
 
-    fn outcome(
+    fn intern_outcome(
         &self,
         node: usize,
         after: Local<N::State>,
@@ -428,6 +431,9 @@ impl<N: Node> Nodes<N> {
     }
 
     fn intern_sent(&self, from: NodeId, cx: &mut Context<N::Msg>) -> Arc<[Sent]> {
+        if cx.sent.is_empty() {
+            return Arc::clone(&self.nothing);
+        }
         std::mem::take(&mut cx.sent)
             .into_iter()
             .map(|(to, msg)| Sent {

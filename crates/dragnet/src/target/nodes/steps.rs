@@ -107,24 +107,22 @@ impl<N: Node> Nodes<N> {
 
     /// Makes of `next`, a copy of `row`, the row after a node's own input or a delivery.
     #[inline]
-    fn advance(&self, row: &Row, cell: &Cell, step: &Move, next: &mut Row) {
-        let node = usize::from(step.event.node);
-        let after = step.after(|| self.after_move(row, cell, &step.event));
+    fn advance(&self, row: &Row, node: usize, step: &Move, next: &mut Row) {
+        let after = step.after(|| self.after_move(row, node, step));
         prefetch(self.cells.get(after.cell));
         Self::set_cell(next, node, after);
         self.send(next, node, &step.sent);
     }
 
     #[cold]
-    fn after_move(&self, row: &Row, cell: &Cell, event: &NodeEvent) -> Replacement {
-        let inbox = match event.kind {
-            Kind::Deliver => self
-                .inboxes
-                .without(cell.inbox, usize::from(event.at), self),
+    fn after_move(&self, row: &Row, node: usize, step: &Move) -> Replacement {
+        let cell = self.cell(row, node);
+        let inbox = match step.kind {
+            Kind::Deliver => self.inboxes.without(cell.inbox, usize::from(step.at), self),
             _ => cell.inbox,
         };
-        let node = usize::from(event.node);
-        let after = self.find_cell(node, self.outcome_of(event).local, inbox);
+        let outcome = self.outcome(step.outcomes, step.choice);
+        let after = self.find_cell(node, outcome.local, inbox);
         self.cells.replace(row.cell(node), after)
     }
 
@@ -132,7 +130,7 @@ impl<N: Node> Nodes<N> {
     fn suffer(&self, row: &mut Row, event: &NodeEvent, inbox: u32) -> Result<(), Failure> {
         let outcome = self.outcome_of(event);
         if outcome.fails() {
-            return Err(self.failure_of(event));
+            return Err(Self::failure_of(outcome));
         }
         let node = usize::from(event.node);
         let old = row.cell(node);
@@ -143,50 +141,69 @@ impl<N: Node> Nodes<N> {
     }
 
     #[cold]
-    fn failure_of(&self, event: &NodeEvent) -> Failure {
-        let rest = self.outcome_of(event).rest.as_ref();
+    fn failure_of(outcome: &Outcome<N::Msg>) -> Failure {
+        let rest = outcome.rest.as_ref();
         rest.and_then(|rest| rest.failure.clone())
             .expect("it fails")
     }
 
     #[inline]
     pub(super) fn outcome_of(&self, event: &NodeEvent) -> &Outcome<N::Msg> {
-        &self.outcomes.get(event.outcomes).outcomes[usize::from(event.choice)]
+        self.outcome(event.outcomes, event.choice)
+    }
+
+    fn outcome(&self, outcomes: u32, choice: u16) -> &Outcome<N::Msg> {
+        &self.outcomes.get(outcomes).outcomes[usize::from(choice)]
     }
 
     /// What a node can do in a cell: its own inputs, then deliveries.
     #[cold]
-    fn moves(&self, node: usize, cell: &Cell) -> Vec<Move> {
-        let mut events = Vec::new();
+    fn moves(&self, cell: &Cell) -> Box<[Move]> {
+        let mut moves = Vec::new();
+        let mut push = |kind, at, outcomes| {
+            let choices = self.outcomes.get(outcomes).outcomes.iter().enumerate();
+            moves.extend(
+                choices.map(|(choice, outcome)| Move::new(kind, at, outcomes, choice, outcome)),
+            );
+        };
         let item = self.locals.get(cell.local);
-        for &input in &item.own {
-            let outcomes = self.outcomes_of(cell.local, input);
-            self.push_input(Kind::Own, node, 0, input, outcomes, &mut events);
+        for (at, &input) in item.own.iter().enumerate() {
+            push(Kind::Own, at, self.outcomes_of(cell.local, input));
         }
         if item.local.is_up() {
             for (at, input) in self.inboxes.heads(cell.inbox, self) {
                 let outcomes = self.outcomes_of(cell.local, input);
                 if !(self.skips_idle && self.outcomes.get(outcomes).idle) {
-                    self.push_input(Kind::Deliver, node, at, input, outcomes, &mut events);
+                    push(Kind::Deliver, at, outcomes);
                 }
             }
         }
-        let numbered = events.iter().enumerate();
-        numbered
-            .map(|(number, &event)| {
-                let outcome = self.outcome_of(&event);
-                let number = number as u16;
-                let event = NodeEvent { number, ..event };
-                Move::new(event, outcome.fails(), &outcome.sent)
-            })
-            .collect()
+        // Exactly as much memory as they need.
+        moves.drain(..).collect()
+    }
+
+    /// The event that a move of a cell is.
+    #[inline]
+    fn event(&self, node: usize, cell: &Cell, (number, step): (usize, &Move)) -> NodeEvent {
+        let at = usize::from(step.at);
+        NodeEvent {
+            kind: step.kind,
+            node: node as u8,
+            at: step.at,
+            number: number as u16,
+            choice: step.choice,
+            input: match step.kind {
+                Kind::Deliver => self.inboxes.envelopes(cell.inbox)[at],
+                _ => self.locals.get(cell.local).own[at],
+            },
+            outcomes: step.outcomes,
+        }
     }
 
     fn push_input(
         &self,
         kind: Kind,
         node: usize,
-        at: usize,
         input: u32,
         outcomes: u32,
         out: &mut Vec<NodeEvent>,
@@ -195,7 +212,7 @@ impl<N: Node> Nodes<N> {
             out.push(NodeEvent {
                 kind,
                 node: node as u8,
-                at: at as u16,
+                at: 0,
                 number: 0,
                 choice: choice as u16,
                 input,
@@ -230,11 +247,11 @@ impl<N: Node> Nodes<N> {
             if self.local(row, node).is_up() {
                 if environment.allows(FaultKind::Crash) {
                     let outcomes = self.outcomes_of(local, crash);
-                    self.push_input(Kind::Crash, node, 0, crash, outcomes, out);
+                    self.push_input(Kind::Crash, node, crash, outcomes, out);
                 }
             } else if environment.allows(FaultKind::Restart) {
                 let outcomes = self.outcomes_of(local, restart);
-                self.push_input(Kind::Restart, node, 0, restart, outcomes, out);
+                self.push_input(Kind::Restart, node, restart, outcomes, out);
             }
         }
         if environment.cut.is_some() {
@@ -294,8 +311,9 @@ impl<N: Node> System for Nodes<N> {
     #[inline]
     fn events(&self, row: &Row, out: &mut Vec<NodeEvent>) {
         for node in 0..self.nodes.len() {
-            let moves = self.cell(row, node).moves(|cell| self.moves(node, cell));
-            out.extend(moves.iter().map(|step| step.event));
+            let cell = self.cell(row, node);
+            let moves = cell.moves(|cell| self.moves(cell)).iter().enumerate();
+            out.extend(moves.map(|step| self.event(node, cell, step)));
         }
         if self.has_faults {
             self.push_faults(row, self.environment(row), out);
@@ -314,14 +332,17 @@ impl<N: Node> System for Nodes<N> {
         let mut position = 0;
         for node in 0..self.nodes.len() {
             let cell = self.cell(row, node);
-            for step in cell.moves(|cell| self.moves(node, cell)) {
+            for step in cell.moves(|cell| self.moves(cell)) {
                 // The row is made where it stays.
                 let next = Ok(row.clone());
                 out.push(Successor { position, next });
                 let next = &mut out.last_mut().expect("it has just been pushed").next;
                 match next {
-                    Ok(next) if !step.fails => self.advance(row, cell, step, next),
-                    _ => *next = Err(self.failure_of(&step.event)),
+                    Ok(next) if !step.fails => self.advance(row, node, step, next),
+                    _ => {
+                        let outcome = self.outcome(step.outcomes, step.choice);
+                        *next = Err(Self::failure_of(outcome));
+                    }
                 }
                 position += 1;
             }
@@ -345,12 +366,12 @@ impl<N: Node> System for Nodes<N> {
         let spend = |kind| self.environment(row).spend(kind);
         match event.kind {
             Kind::Own | Kind::Deliver => {
-                let moves = cell.moves(|cell| self.moves(node, cell));
+                let moves = cell.moves(|cell| self.moves(cell));
                 let step = &moves[usize::from(event.number)];
                 if step.fails {
-                    return Err(self.failure_of(event));
+                    return Err(Self::failure_of(self.outcome_of(event)));
                 }
-                self.advance(row, cell, step, &mut next);
+                self.advance(row, node, step, &mut next);
             }
             Kind::Drop => {
                 self.set_inbox(&mut next, node, self.inboxes.without(cell.inbox, at, self));
