@@ -36,7 +36,7 @@ impl<T> Arena<T> {
     /// Adds an item, and names it.
     pub(crate) fn push(&self, item: T) -> u32 {
         let id = self.len.fetch_add(1, Ordering::Relaxed);
-        assert!(id < u32::MAX as usize, "more than 2^32 distinct values");
+        assert!(id < u32::MAX as usize - 1, "more than 2^32 distinct values");
         let (bucket, at) = place(id as u32);
         let first = self.bucket(bucket);
         // SAFETY: the bucket has room at this place, and this place belongs to this number alone.

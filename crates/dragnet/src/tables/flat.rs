@@ -1,8 +1,8 @@
 //! A lock-free open-addressing map from 64-bit keys to 63-bit values, or set of such keys.
 //!
-//! The set of visited fingerprints is one, and so are the memo tables of the node engine. Keys must be spread evenly
-//! over all 64 bits: the top bits choose a shard, the next 32 a place in it, and collisions probe onwards. Nothing is
-//! ever removed.
+//! The set of visited fingerprints is one, and so are the memo tables of the node engine. Keys must be spread evenly:
+//! their first half alone says where they belong, its top bits a shard and the rest a place in it, and collisions probe
+//! onwards. Nothing is ever removed.
 //!
 //! # Protocol
 //!
@@ -20,7 +20,7 @@
 //!   shards go on, so that growing never stops the world for longer than a shard takes to copy.
 //!
 //! Shards start with staggered capacities, so that they do not all grow in the same moment and the table as a whole is
-//! always about three quarters full.
+//! always about seven tenths full.
 //!
 //! An old array is handed to the table's [`Domain`], which frees it when nobody can be looking at it any more.
 //!
@@ -42,6 +42,9 @@ const UNSET: u64 = 0;
 pub(crate) const PRESENT: u64 = 1;
 const FROZEN_BIT: u64 = 1 << 63;
 
+/// The part of a key that says where it belongs.
+const PLACE: u64 = u64::MAX << 32;
+
 /// How many slots share a cache line. Probing starts at the first of them: a line that has been fetched is looked at
 /// whole before the next one is.
 pub(super) const fn line<S>() -> usize {
@@ -49,7 +52,7 @@ pub(super) const fn line<S>() -> usize {
 }
 
 /// How much larger an array is than the one before: memory against time spent copying.
-const GROWTH: f64 = 1.5;
+const GROWTH: f64 = 1.4;
 
 /// From this capacity on, one insertion in sixteen is counted: the counter is then no longer fought over.
 const SAMPLED_FROM: usize = 4096;
@@ -200,7 +203,7 @@ impl<S: Slot> FlatTable<S> {
         let shard = self.shard(key);
         loop {
             let array = self.array(shard);
-            match array.probe(key, self.shard_bits) {
+            match array.probe(key, self.shard_bits, |found| found == key) {
                 Probe::Found(slot) => {
                     let value = value_of(slot, Ordering::Acquire) & !FROZEN_BIT;
                     return (value != UNSET).then_some(value);
@@ -239,7 +242,7 @@ impl<S: Slot> FlatTable<S> {
         let mut inserted = false;
         loop {
             let array = self.array(shard);
-            let slot = match array.probe(key, self.shard_bits) {
+            let slot = match array.probe(key, self.shard_bits, |found| found == key) {
                 Probe::Found(slot) => slot,
                 Probe::Free(slot) if self.alone => {
                     fill_alone(slot, key, value);
@@ -278,9 +281,9 @@ impl<S: Slot> FlatTable<S> {
         }
     }
 
-    /// Every key whose top bits are those of `prefix`, with its value. `bits` must be at least 39.
+    /// Every key whose top bits are those of `prefix`, with its value. `bits` must be at least 32.
     pub(crate) fn with_prefix(&self, prefix: u64, bits: u32) -> Vec<(u64, u64)> {
-        debug_assert!(bits >= self.shard_bits + 32);
+        debug_assert!(bits >= 32);
         let array = self.array(self.shard(prefix));
         let mut at = array.home(prefix, self.shard_bits);
         let mut found = Vec::new();
@@ -363,6 +366,44 @@ impl<S: Slot> FlatTable<S> {
     }
 }
 
+impl FlatTable<Single> {
+    /// The key that `is` recognises, among those that belong where `key` does.
+    #[inline]
+    pub(super) fn find(&self, key: u64, is: impl Fn(u64) -> bool) -> Option<u64> {
+        let shard = self.shard(key);
+        loop {
+            let array = self.array(shard);
+            match array.probe(key, self.shard_bits, &is) {
+                Probe::Found(slot) => return Some(slot.key.load(Ordering::Acquire)),
+                Probe::Free(_) | Probe::Full => return None,
+                Probe::Frozen => self.wait_for_growth(shard, array),
+            }
+        }
+    }
+
+    /// Inserts `key` unless there is one that `is` recognises, and returns the one that is there.
+    pub(super) fn enter(&self, key: u64, is: impl Fn(u64) -> bool) -> u64 {
+        debug_assert!(key != EMPTY && key != FROZEN);
+        let shard = self.shard(key);
+        loop {
+            let array = self.array(shard);
+            match array.probe(key, self.shard_bits, &is) {
+                Probe::Found(slot) => return slot.key.load(Ordering::Acquire),
+                Probe::Free(slot) => {
+                    if claim(slot, key) {
+                        if count_insertion(shard, array, key) {
+                            self.grow(shard, array);
+                        }
+                        return key;
+                    }
+                }
+                Probe::Frozen => self.wait_for_growth(shard, array),
+                Probe::Full => self.grow(shard, array),
+            }
+        }
+    }
+}
+
 impl<S> Drop for FlatTable<S> {
     fn drop(&mut self) {
         for shard in &mut self.shards {
@@ -378,13 +419,13 @@ impl<S: Slot> Array<S> {
         let capacity = capacity.next_multiple_of(line::<S>());
         Self {
             slots: Slots::empty(capacity, domain.blocks()),
-            full_at: capacity * 33 / 40,
+            full_at: capacity * 13 / 15,
         }
     }
 
     #[inline]
     fn home(&self, key: u64, shard_bits: u32) -> usize {
-        let place = (key << shard_bits) >> 32;
+        let place = (key & PLACE) << shard_bits >> 32;
         let exact = ((place * self.slots.len() as u64) >> 32) as usize;
         exact & !(line::<S>() - 1)
     }
@@ -399,17 +440,14 @@ impl<S: Slot> Array<S> {
         }
     }
 
-    /// Looks for a key, or for where it would be put.
+    /// Looks for a key that `is` recognises where `key` belongs, or for where that would be put.
     #[inline]
-    fn probe(&self, key: u64, shard_bits: u32) -> Probe<'_, S> {
+    fn probe(&self, key: u64, shard_bits: u32, is: impl Fn(u64) -> bool) -> Probe<'_, S> {
         let home = self.home(key, shard_bits);
         let mut at = home;
         loop {
             for slot in self.slots.line(at) {
                 let found = slot.key().load(Ordering::Acquire);
-                if found == key {
-                    return Probe::Found(slot);
-                }
                 // One comparison for both marks.
                 if found.wrapping_add(1) <= EMPTY + 1 {
                     return if found == EMPTY {
@@ -417,6 +455,9 @@ impl<S: Slot> Array<S> {
                     } else {
                         Probe::Frozen
                     };
+                }
+                if is(found) {
+                    return Probe::Found(slot);
                 }
             }
             at = self.behind(at);

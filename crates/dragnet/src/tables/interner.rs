@@ -3,18 +3,15 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use super::{Arena, Domain, FlatTable};
+use super::{Arena, Domain, Ids};
 
 /// Keeps each distinct value once and names it by a `u32`. Numbers follow the order of arrival, which differs from run
 /// to run with several threads, so they never reach a fingerprint, an order or a report.
 pub(crate) struct Interner<T> {
     items: Arena<Item<T>>,
-    index: FlatTable,
+    index: Ids,
     distinct: AtomicUsize,
 }
-
-/// From the key of a value to the next one for a value with the same hash.
-const NEXT: u64 = 0x9e37_79b9_7f4a_7c15;
 
 struct Item<T> {
     hash: u64,
@@ -25,54 +22,30 @@ impl<T: Eq> Interner<T> {
     pub(crate) fn new(domain: &Arc<Domain>) -> Self {
         Self {
             items: Arena::new(),
-            index: FlatTable::small(domain),
+            index: Ids::new(domain),
             distinct: AtomicUsize::new(0),
         }
     }
 
-    /// The number of `value`, whose hash is `hash`, and whether it is new. Equality decides, never the hash: values
-    /// with equal hashes take neighbouring keys.
+    /// The number of `value`, whose hash is `hash`, and whether it is new. Equality decides, never the hash.
     pub(crate) fn intern(&self, value: T, hash: u64) -> (u32, bool) {
-        let mut wanted = Some(value);
-        let mut pushed = None;
-        let mut key = hash;
-        loop {
-            let found = self.index.get(key).unwrap_or_else(|| {
-                let id = *pushed.get_or_insert_with(|| {
-                    let value = wanted.take().expect("it is pushed only once");
-                    self.items.push(Item { hash, value })
-                });
-                // What counts is whose number stands there: with two threads it may be the other's, and the item just
-                // pushed stays behind, unused.
-                self.index.settle(key, u64::from(id) + 1)
-            });
-            let id = (found - 1) as u32;
-            if pushed == Some(id) {
-                self.distinct.fetch_add(1, Ordering::Relaxed);
-                return (id, true);
-            }
-            let value = match pushed {
-                Some(id) => &self.items.get(id).value,
-                None => wanted.as_ref().expect("it is not pushed yet"),
-            };
-            if self.items.get(id).value == *value {
-                return (id, false);
-            }
-            key = key.wrapping_add(NEXT);
+        if let Some(known) = self.find(hash, |known| *known == value) {
+            return (known, false);
         }
+        let pushed = self.items.push(Item { hash, value });
+        let value = self.get(pushed);
+        // With two threads it may be the other's number that stands there, and the item just pushed stays behind,
+        // unused.
+        let id = self.index.enter(hash, pushed, |id| self.get(id) == value);
+        let new = id == pushed;
+        self.distinct.fetch_add(usize::from(new), Ordering::Relaxed);
+        (id, new)
     }
 
     /// The number of a value with this hash that `is` recognises.
+    #[inline]
     pub(crate) fn find(&self, hash: u64, is: impl Fn(&T) -> bool) -> Option<u32> {
-        let mut key = hash;
-        while let Some(found) = self.index.get(key) {
-            let id = (found - 1) as u32;
-            if is(&self.items.get(id).value) {
-                return Some(id);
-            }
-            key = key.wrapping_add(NEXT);
-        }
-        None
+        self.index.find(hash, |id| is(self.get(id)))
     }
 
     /// Every value with its hash. With several threads some may appear twice.

@@ -3,6 +3,7 @@
 mod arena;
 mod domain;
 mod flat;
+mod ids;
 mod interner;
 mod once;
 mod slots;
@@ -10,6 +11,7 @@ mod slots;
 pub(crate) use arena::Arena;
 pub(crate) use domain::Domain;
 pub(crate) use flat::{FlatTable, PRESENT, Pair, Single, Slot, Upsert};
+pub(crate) use ids::Ids;
 pub(crate) use interner::Interner;
 pub(crate) use once::OnceSlice;
 

@@ -9,13 +9,13 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use super::engine::{Outcome, Sent};
 use super::steps::Kind;
-use crate::tables::{Arena, Domain, FlatTable, OnceSlice};
+use crate::tables::{Arena, Domain, FlatTable, Ids, OnceSlice};
 use crate::trace::scatter;
 
 pub(super) struct Cells {
     cells: Arena<Cell>,
     /// From (local state, inbox) to the cell.
-    index: FlatTable,
+    index: Ids,
     /// From (cell, envelope that arrives) to the cell after, for cells where more arrives than they have room for.
     arrivals: FlatTable,
 }
@@ -106,7 +106,7 @@ impl Cells {
     pub(super) fn new(domain: &Arc<Domain>) -> Self {
         Self {
             cells: Arena::new(),
-            index: FlatTable::small(domain),
+            index: Ids::new(domain),
             arrivals: FlatTable::small(domain),
         }
     }
@@ -118,8 +118,12 @@ impl Cells {
 
     /// The cell of a local state and an inbox; `bound` computes what it adds to a row's sum.
     pub(super) fn find(&self, local: u32, inbox: u32, bound: impl FnOnce() -> u64) -> u32 {
-        let key = pair(local, inbox);
-        let known = self.index.get(key).unwrap_or_else(|| {
+        let hash = pair(local, inbox);
+        let is = |id| {
+            let cell = self.get(id);
+            (cell.local, cell.inbox) == (local, inbox)
+        };
+        self.index.find(hash, is).unwrap_or_else(|| {
             let id = self.cells.push(Cell {
                 bound: bound(),
                 local,
@@ -127,9 +131,8 @@ impl Cells {
                 moves: OnceSlice::new(),
                 arrivals: Default::default(),
             });
-            self.index.settle(key, u64::from(id) + 1)
-        });
-        (known - 1) as u32
+            self.index.enter(hash, id, is)
+        })
     }
 
     /// One cell in the place of another.
