@@ -88,5 +88,5 @@ pub use trace::{
 };
 pub use verdict::{
     Counterexample, Outcome, Replay, ReplayError, Statistics, Style, Verdict, Violation,
-    ViolationKind,
+    ViolationKind, Waiting,
 };

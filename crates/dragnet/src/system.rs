@@ -120,6 +120,11 @@ pub trait System: Send + Sync {
         Vec::new()
     }
 
+    /// What a component that waits in `state` waits for, as a person wants to read it behind "waits for".
+    fn awaits(&self, _state: &Self::State, _component: ComponentId) -> Option<String> {
+        None
+    }
+
     /// The component that takes `event`.
     fn component(&self, _event: &Self::Event) -> ComponentId {
         ComponentId(0)

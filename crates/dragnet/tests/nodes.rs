@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use dragnet::{
     Check, Cluster, Context, Engine, FailureKind, Network, Node, NodeId, Outcome, Timer,
-    ViolationKind, crashes, drops, duplicates, partitions, restarts,
+    ViolationKind, Waiting, crashes, drops, duplicates, partitions, restarts,
 };
 
 /// A worker sleeps until it is woken, but ignores a wake-up that comes before it has gone to sleep.
@@ -59,7 +59,10 @@ fn a_wake_up_that_came_too_early_is_a_deadlock() {
     let violation = verdict.violation().expect("the wake-up can be lost");
     assert_eq!(
         violation.kind,
-        ViolationKind::Deadlock(vec!["Worker 0".to_owned()])
+        ViolationKind::Deadlock(vec![Waiting {
+            who: "Worker 0".to_owned(),
+            what: Some("an answer to Sleep".to_owned()),
+        }])
     );
     let steps: Vec<&str> = verdict
         .counterexample()
@@ -503,4 +506,39 @@ fn a_counterexample_of_very_many_steps_is_found_and_replayed() {
         assert_eq!(counterexample.len(), 30_000);
         assert!(long().replay(&counterexample.trace).is_ok());
     }
+}
+
+/// Tries for ever, and nobody answers.
+struct Retrier;
+
+const RETRY: Timer = Timer::new("retry");
+
+impl Node for Retrier {
+    type State = ();
+    type Msg = &'static str;
+
+    fn on_start(&self, _cx: &mut Context<&'static str>) {}
+
+    fn on_message(&self, _: &mut (), _: NodeId, _: &'static str, _: &mut Context<&'static str>) {}
+
+    fn on_call(&self, _: &mut (), _call: &'static str, cx: &mut Context<&'static str>) {
+        cx.set_timer(RETRY, Duration::from_secs(1));
+    }
+
+    fn on_timer(&self, _: &mut (), timer: Timer, cx: &mut Context<&'static str>) {
+        cx.set_timer(timer, Duration::from_secs(1));
+    }
+}
+
+#[test]
+fn a_deadlock_that_a_timer_budget_makes_says_so() {
+    let cluster = Cluster::new(1, |_| Retrier)
+        .calls(0, ["order"])
+        .timer_budget(RETRY, 2);
+    let verdict = Check::new(cluster).deadlock_free().run();
+    assert_eq!(
+        verdict.violation().unwrap().describe(),
+        "deadlock: Retrier 0 waits for an answer to \"order\" (its timer retry is set, but its budget of 2 is spent), \
+         and nothing can happen any more"
+    );
 }

@@ -19,7 +19,7 @@ use crate::target::{Setting, Target};
 use crate::trace::{Key, Trace, TraceStep};
 use crate::verdict::{
     Counterexample, Outcome, Replay, ReplayError, Statistics, Style, Verdict, Violation,
-    ViolationKind, test_name,
+    ViolationKind, Waiting, test_name,
 };
 
 /// A check, ready to run.
@@ -79,6 +79,10 @@ pub(crate) fn check_or_replay<T: Target>(checked: Check<T>) -> Verdict {
     };
     let prepared = Prepared::new(checked);
     if trace.system != prepared.name {
+        eprintln!(
+            "DRAGNET_REPLAY names a trace of `{}`; this check is `{}`, so it searches as usual",
+            trace.system, prepared.name
+        );
         return run(&prepared, &Control::default());
     }
     match reenact(&prepared, &trace) {
@@ -252,6 +256,7 @@ fn violation<T: Target>(
 ) -> Violation {
     let system = &prepared.system;
     let names = system.components();
+    let execution = Execution::along(system, path);
     let (property, kind) = match wrong {
         Wrong::Violated(property) => (
             prepared.properties.name(*property).to_owned(),
@@ -265,12 +270,14 @@ fn violation<T: Target>(
             (property.to_owned(), ViolationKind::Failure(failure.clone()))
         }
         Wrong::Deadlock(property, waiting) => {
-            let name = |id: &crate::system::ComponentId| {
-                names.get(id.0).cloned().unwrap_or_else(|| id.to_string())
-            };
+            let last = execution.as_ref().and_then(Execution::last);
+            let waiting = waiting.iter().map(|id| Waiting {
+                who: names.get(id.0).cloned().unwrap_or_else(|| id.to_string()),
+                what: last.and_then(|state| system.awaits(state, *id)),
+            });
             (
                 prepared.properties.name(*property).to_owned(),
-                ViolationKind::Deadlock(waiting.iter().map(name).collect()),
+                ViolationKind::Deadlock(waiting.collect()),
             )
         }
         Wrong::Panicked(property, failure) => (
@@ -284,7 +291,7 @@ fn violation<T: Target>(
         counterexample: None,
     };
     let described = violation.describe();
-    violation.counterexample = Execution::along(system, path).map(|execution| {
+    violation.counterexample = execution.map(|execution| {
         let mut trace = Trace::new(prepared.name.clone(), violation.property.clone(), described);
         trace.start = path.start;
         record(system, &execution, &mut trace);

@@ -71,7 +71,7 @@ pub enum TraceError {
     },
     /// The file is not a trace, or only part of one.
     #[error(
-        "{} is not a whole Dragnet trace ({reason}); record it again with `dragnet check … --trace FILE`",
+        "{} is not a whole Dragnet trace ({reason}); run the check again to record it anew",
         path.display()
     )]
     Malformed {

@@ -1,5 +1,7 @@
 //! An execution that violates a property.
 
+use std::fmt::{self, Display};
+
 use crate::system::Failure;
 use crate::trace::{Step, Trace};
 
@@ -22,11 +24,30 @@ pub enum ViolationKind {
     /// An assertion failed or the code panicked.
     Failure(Failure),
     /// These components wait, and nothing will happen any more.
-    Deadlock(Vec<String>),
+    Deadlock(Vec<Waiting>),
     /// The property itself panicked on a reachable state.
     PropertyPanicked(Failure),
     /// No reachable state satisfies a property that some must.
     Unreached,
+}
+
+/// A component that waits in vain.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Waiting {
+    /// Its name.
+    pub who: String,
+    /// What it waits for, if that can be said.
+    pub what: Option<String>,
+}
+
+impl Display for Waiting {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { who, what } = self;
+        match what {
+            Some(what) => write!(f, "{who} waits for {what}"),
+            None => write!(f, "{who} waits"),
+        }
+    }
 }
 
 impl Violation {
@@ -37,11 +58,9 @@ impl Violation {
             ViolationKind::Invariant => format!("`{property}` does not hold in the last state"),
             ViolationKind::Failure(failure) => failure.to_string(),
             ViolationKind::Deadlock(waiting) => {
-                let verb = if waiting.len() == 1 { "waits" } else { "wait" };
-                format!(
-                    "deadlock: {} {verb}, and nothing can happen any more",
-                    waiting.join(", ")
-                )
+                let waiting: Vec<String> = waiting.iter().map(ToString::to_string).collect();
+                let waiting = waiting.join(", ");
+                format!("deadlock: {waiting}, and nothing can happen any more")
             }
             ViolationKind::PropertyPanicked(failure) => {
                 format!("the property `{property}` itself {failure}")

@@ -5,7 +5,7 @@ mod replay;
 mod report;
 mod summary;
 
-pub use counterexample::{Counterexample, Violation, ViolationKind};
+pub use counterexample::{Counterexample, Violation, ViolationKind, Waiting};
 pub use replay::{Replay, ReplayError};
 pub(crate) use report::test_name;
 pub use report::{Outcome, Statistics, Verdict};

@@ -82,7 +82,7 @@ impl<M> Context<M> {
         self.me
     }
 
-    /// How many nodes the cluster has.
+    /// How many nodes the cluster has, those of all roles together.
     pub fn nodes(&self) -> usize {
         self.nodes
     }
@@ -100,7 +100,7 @@ impl<M> Context<M> {
         self.sent.push((to, msg));
     }
 
-    /// Sends `msg` to every node of the cluster, this one included.
+    /// Sends `msg` to every node of the cluster, this one included, whatever its role.
     pub fn broadcast(&mut self, msg: M)
     where
         M: Clone,
@@ -110,7 +110,8 @@ impl<M> Context<M> {
         }
     }
 
-    /// Sends `msg` to every node of the cluster but this one.
+    /// Sends `msg` to every node of the cluster but this one, whatever its role. To send to some nodes only, loop over
+    /// their ids.
     pub fn broadcast_to_others(&mut self, msg: M)
     where
         M: Clone,
@@ -159,7 +160,8 @@ impl<M> Context<M> {
         }
     }
 
-    /// Answers the oldest call of the workload that this node has not answered.
+    /// Answers the oldest call of the workload that this node has not answered. Where there is none, for instance
+    /// because a crash gave it up, the answer reaches nobody.
     pub fn answer(&mut self, msg: M) {
         self.answers.push(msg);
     }

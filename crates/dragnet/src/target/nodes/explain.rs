@@ -8,6 +8,20 @@ use super::{Node, NodeId};
 use crate::trace::Step;
 
 impl<N: Node> Nodes<N> {
+    /// What a node waits for: the answer to its oldest open call, and timers that are set and may not run out again.
+    pub(super) fn waits_for(&self, row: &Row, node: usize) -> Option<String> {
+        let local = self.local(row, node);
+        let call = self.workloads[node].calls.get(local.answered as usize)?;
+        let mut text = format!("an answer to {call:?}");
+        for timer in &local.timers {
+            if let Some((_, budget)) = self.timer_budgets.iter().find(|(known, _)| known == timer) {
+                text +=
+                    &format!(" (its timer {timer} is set, but its budget of {budget} is spent)");
+            }
+        }
+        Some(text)
+    }
+
     /// One step: who acts, what it receives, what changes, what it sends.
     pub(super) fn tell(&self, before: &Row, event: &NodeEvent, after: Option<&Row>) -> Step {
         let node = NodeId(usize::from(event.node));

@@ -441,6 +441,10 @@ impl<N: Node> System for Nodes<N> {
             .collect()
     }
 
+    fn awaits(&self, row: &Row, component: ComponentId) -> Option<String> {
+        self.waits_for(row, component.0)
+    }
+
     fn component(&self, event: &NodeEvent) -> ComponentId {
         ComponentId(usize::from(event.node))
     }
