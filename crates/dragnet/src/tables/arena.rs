@@ -9,8 +9,10 @@
 
 use std::alloc::{self, Layout};
 use std::mem::MaybeUninit;
-use std::ptr;
+use std::ptr::{self, NonNull};
 use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
+
+use super::pages::{self, LARGE_PAGE};
 
 const FIRST_BITS: u32 = 5;
 const BUCKETS: usize = 33 - FIRST_BITS as usize;
@@ -69,10 +71,11 @@ impl<T> Arena<T> {
         }
         let layout = layout::<T>(bucket);
         // SAFETY: the layout is not empty: a bucket has items, and items of no size are not kept in arenas.
-        let fresh = unsafe { alloc::alloc(layout) }.cast::<MaybeUninit<T>>();
-        if fresh.is_null() {
+        let Some(memory) = NonNull::new(unsafe { alloc::alloc(layout) }) else {
             alloc::handle_alloc_error(layout);
-        }
+        };
+        pages::advise_large(memory, layout.size());
+        let fresh = memory.as_ptr().cast::<MaybeUninit<T>>();
         let installed = self.buckets[bucket].compare_exchange(
             ptr::null_mut(),
             fresh,
@@ -120,7 +123,12 @@ fn place(id: u32) -> (usize, usize) {
 
 fn layout<T>(bucket: usize) -> Layout {
     const { assert!(size_of::<T>() > 0) };
-    Layout::array::<T>(1 << (bucket + FIRST_BITS as usize)).expect("a bucket fits into memory")
+    let items = Layout::array::<T>(1 << (bucket + FIRST_BITS as usize));
+    let items = items.expect("a bucket fits into memory");
+    if items.size() < LARGE_PAGE {
+        return items;
+    }
+    items.align_to(LARGE_PAGE).expect("a power of two")
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@ mod flat;
 mod ids;
 mod interner;
 mod once;
+mod pages;
 mod slots;
 
 pub(crate) use arena::Arena;

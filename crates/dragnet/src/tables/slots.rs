@@ -46,12 +46,12 @@ mod blocks {
     use std::sync::{Arc, Mutex};
 
     use super::{Slot, line};
+    use crate::tables::pages::{self, LARGE_PAGE};
 
     /// The size of a block.
     const BLOCK: usize = 8 << 10;
     /// Slabs double up to the size of a large page.
     const FIRST_SLAB: usize = 64 << 10;
-    const LARGE_PAGE: usize = 2 << 20;
 
     /// An array of slots: whole blocks, or a part of the heap where one block would be too much.
     pub(in super::super) struct Slots<S> {
@@ -168,7 +168,7 @@ mod blocks {
             let layout = Layout::from_size_align(size, size).expect("a power of two");
             // SAFETY: the layout is not empty.
             let slab = checked(unsafe { alloc::alloc(layout) }, layout);
-            advise_large_pages(slab, size);
+            pages::advise_large(slab, size);
             self.slabs.push((slab, layout));
             // SAFETY: the slab has room for this many blocks, one after the other.
             let block = |at| unsafe { slab.add(at * BLOCK) };
@@ -191,16 +191,5 @@ mod blocks {
 
     fn checked(memory: *mut u8, layout: Layout) -> NonNull<u8> {
         NonNull::new(memory).unwrap_or_else(|| alloc::handle_alloc_error(layout))
-    }
-
-    /// Asks for a large page under a slab that is large enough for one. A wish, not a need.
-    fn advise_large_pages(slab: NonNull<u8>, size: usize) {
-        #[cfg(target_os = "linux")]
-        if size >= LARGE_PAGE {
-            // SAFETY: the range is one whole slab that nobody uses yet, and the advice changes no content.
-            unsafe { libc::madvise(slab.as_ptr().cast(), size, libc::MADV_HUGEPAGE) };
-        }
-        #[cfg(not(target_os = "linux"))]
-        let _ = (slab, size);
     }
 }
