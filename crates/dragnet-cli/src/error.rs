@@ -42,7 +42,9 @@ fn did_you_mean(error: &SelectionError) -> String {
         SelectionError::NoSuchSystem { name, known }
         | SelectionError::NoSuchParameter { name, known, .. }
         | SelectionError::NoSuchBug { name, known, .. } => (name, known),
-        SelectionError::BadValue { .. } | SelectionError::NoFaults { .. } => return String::new(),
+        SelectionError::BadValue { .. }
+        | SelectionError::NoFaults { .. }
+        | SelectionError::Unfit { .. } => return String::new(),
     };
     match closest(name, known) {
         Some(close) => format!("; did you mean `{close}`?"),

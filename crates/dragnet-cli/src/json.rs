@@ -68,6 +68,10 @@ pub(crate) fn verdict(
         .set("collision_probability", statistics.collision_probability);
     if let Some(work) = statistics.nodes {
         object
+            .set(
+                "idle_deliveries",
+                if work.skips_idle { "left out" } else { "taken" },
+            )
             .set("local_states", work.local_states)
             .set("handler_runs", work.handler_runs);
     }

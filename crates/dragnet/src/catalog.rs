@@ -1,5 +1,6 @@
 //! Systems under a name, with parameters to set and bugs to turn on: what a command line offers.
 
+use std::cell::RefCell;
 use std::fmt::{self, Display};
 use std::ops::RangeInclusive;
 
@@ -122,6 +123,14 @@ pub enum SelectionError {
         value: String,
         /// What it can be.
         range: RangeInclusive<u64>,
+    },
+    /// What was selected does not fit together.
+    #[error("{system} cannot be checked like this: {objection}")]
+    Unfit {
+        /// The system.
+        system: String,
+        /// Why not.
+        objection: String,
     },
     /// The system has no such bug.
     #[error("{system} has no bug `{name}`; {}", choices("it has", known))]
@@ -258,6 +267,7 @@ impl<'e> Selection<'e> {
 pub struct Setup<'s> {
     parameters: &'s [(&'static str, u64)],
     bug: Option<&'static str>,
+    objection: RefCell<Option<String>>,
 }
 
 impl Setup<'_> {
@@ -274,6 +284,14 @@ impl Setup<'_> {
             .1;
         T::try_from(value)
             .unwrap_or_else(|_| panic!("the range of `{name}` allows {value}, its type does not"))
+    }
+
+    /// Says that these parameters do not fit together, in a phrase such as "there are more proposers than nodes", unless
+    /// `fits`. The check is then not made.
+    pub fn require(&self, fits: bool, otherwise: &str) {
+        if !fits {
+            self.objection.replace(Some(otherwise.to_owned()));
+        }
     }
 
     /// Whether this bug is turned on.
@@ -380,16 +398,22 @@ impl Entry {
     /// Sets the system up as selected.
     pub fn check(&self, selection: &Selection<'_>) -> Result<Box<dyn AnyCheck>, SelectionError> {
         let parameters = selection.parameters();
-        let mut check = (self.build)(&Setup {
+        let setup = Setup {
             parameters: &parameters,
             bug: selection.bug().map(|bug| bug.name),
-        });
+            objection: RefCell::default(),
+        };
+        let mut check = (self.build)(&setup);
         check.set_name(self.name.to_owned());
         let faults = selection.faults();
         if faults != Faults::none() && !check.add_faults(faults) {
             return Err(SelectionError::NoFaults {
                 system: self.name.to_owned(),
             });
+        }
+        if let Some(objection) = setup.objection.take().or_else(|| check.objection()) {
+            let system = self.name.to_owned();
+            return Err(SelectionError::Unfit { system, objection });
         }
         Ok(check)
     }

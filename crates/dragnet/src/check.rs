@@ -349,6 +349,9 @@ pub trait AnyCheck {
     /// Adds to the fault budgets; false when this target knows no faults.
     fn add_faults(&mut self, faults: Faults) -> bool;
 
+    /// Why it cannot be explored as it is, if it cannot.
+    fn objection(&self) -> Option<String>;
+
     /// Searches under `control`.
     fn run_under(self: Box<Self>, control: &Control) -> Verdict;
 
@@ -381,6 +384,10 @@ impl<T: Target> AnyCheck for Check<T> {
             }
             None => false,
         }
+    }
+
+    fn objection(&self) -> Option<String> {
+        self.target.objection()
     }
 
     fn run_under(self: Box<Self>, control: &Control) -> Verdict {

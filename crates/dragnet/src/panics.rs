@@ -20,10 +20,18 @@ pub(crate) fn catch<T>(code: impl FnOnce() -> T) -> Result<T, Failure> {
     }
     let result = panic::catch_unwind(AssertUnwindSafe(code));
     CATCHING.set(outer);
-    result.map_err(|payload| {
-        let location = LOCATION.take();
-        Failure::new(FailureKind::Panic, message(&*payload), location)
+    result.map_err(|payload| match payload.downcast::<Failure>() {
+        Ok(raised) => *raised,
+        Err(payload) => {
+            let location = LOCATION.take();
+            Failure::new(FailureKind::Panic, message(&*payload), location)
+        }
     })
+}
+
+/// Gives up with `failure`, which [`catch`] hands on.
+pub(crate) fn raise(failure: Failure) -> ! {
+    panic::resume_unwind(Box::new(failure))
 }
 
 /// Hands every panic outside [`catch`] to the hook that was there before.

@@ -542,3 +542,121 @@ fn a_deadlock_that_a_timer_budget_makes_says_so() {
          and nothing can happen any more"
     );
 }
+
+/// Asserts in its first handler what is false.
+struct Hasty;
+
+impl Node for Hasty {
+    type State = u8;
+    type Msg = ();
+
+    fn on_start(&self, cx: &mut Context<()>) -> u8 {
+        cx.assert(false, "there is nothing to start with");
+        0
+    }
+
+    fn on_message(&self, _: &mut u8, _: NodeId, (): (), _: &mut Context<()>) {}
+}
+
+#[test]
+fn a_false_assertion_in_the_first_handler_is_a_violation() {
+    let verdict = Check::new(Cluster::new(1, |_| Hasty)).run();
+    let ViolationKind::Failure(failure) = &verdict.violation().unwrap().kind else {
+        panic!("{verdict}");
+    };
+    assert_eq!(failure.kind(), FailureKind::Assertion);
+    assert_eq!(failure.message(), "there is nothing to start with");
+    assert!(failure.location().unwrap().contains("nodes.rs"));
+}
+
+#[test]
+fn an_invariant_that_asks_for_a_node_that_is_not_there_is_told_so() {
+    let check = sleepers().always("asks for node 5", |s| s.node(5).is_none());
+    let verdict = check.run();
+    assert_eq!(
+        verdict.violation().unwrap().describe(),
+        "the property `asks for node 5` itself panicked: there is no node 5: the cluster has 2, counted from 0"
+            .to_owned()
+            + &location_of(&verdict)
+    );
+}
+
+fn location_of(verdict: &dragnet::Verdict) -> String {
+    let described = verdict.violation().unwrap().describe();
+    let at = described.find(" (").or_else(|| described.find(", at"));
+    at.map_or(String::new(), |at| described[at..].to_owned())
+}
+
+/// Two timers with many choices each: more moves than sixteen bits count.
+struct Chooser;
+
+const ONE: Timer = Timer::new("one");
+const TWO: Timer = Timer::new("two");
+
+impl Node for Chooser {
+    type State = u32;
+    type Msg = ();
+
+    fn on_start(&self, cx: &mut Context<()>) -> u32 {
+        cx.set_timer(ONE, Duration::ZERO);
+        cx.set_timer(TWO, Duration::ZERO);
+        0
+    }
+
+    fn on_message(&self, _: &mut u32, _: NodeId, (): (), _: &mut Context<()>) {}
+
+    fn on_timer(&self, state: &mut u32, timer: Timer, cx: &mut Context<()>) {
+        cx.cancel_timer(ONE);
+        cx.cancel_timer(TWO);
+        let chosen = cx.choose(40_000);
+        *state = if timer == TWO && chosen == 39_999 {
+            77
+        } else {
+            1
+        };
+    }
+}
+
+#[test]
+fn the_last_of_very_many_moves_is_found_and_shown() {
+    for engine in [Engine::Breadth, Engine::Depth] {
+        let verdict = Check::new(Cluster::new(1, |_| Chooser))
+            .always("never 77", |s| s.nodes().all(|state| *state != 77))
+            .engine(engine)
+            .run();
+        let counterexample = verdict.counterexample().expect("77 can be chosen");
+        let step = counterexample.steps().next().unwrap();
+        assert_eq!(step.changed, ["0 → 77"], "{engine:?}");
+    }
+}
+
+/// Waits for a message that nobody sends.
+struct Listener;
+
+impl Node for Listener {
+    type State = bool;
+    type Msg = ();
+
+    fn on_start(&self, _cx: &mut Context<()>) -> bool {
+        false
+    }
+
+    fn on_message(&self, heard: &mut bool, _: NodeId, (): (), _: &mut Context<()>) {
+        *heard = true;
+    }
+
+    fn waiting(&self, heard: &bool) -> bool {
+        !heard
+    }
+}
+
+#[test]
+fn a_node_may_say_itself_that_it_waits() {
+    let verdict = Check::new(Cluster::new(1, |_| Listener))
+        .deadlock_free()
+        .run();
+    assert_eq!(
+        verdict.violation().unwrap().describe(),
+        "deadlock: Listener 0 waits, and nothing can happen any more"
+    );
+}

@@ -26,6 +26,10 @@ fn bad_usage_gets_one_line_that_names_the_choices() {
             &["proposers cannot be `10`", "from 0 to 9"],
         ),
         (
+            "check paxos --set proposers=5",
+            &["paxos cannot be checked", "more proposers than nodes"],
+        ),
+        (
             "check paxos --set propsers=2",
             &[
                 "no parameter `propsers`",

@@ -59,7 +59,7 @@ pub fn entry() -> Entry {
             "learners",
             MOST,
             1..=MOST,
-            "how many nodes are told what is accepted",
+            "how many nodes at most are told what is accepted",
         )
         .parameter(
             "overlap",
@@ -102,7 +102,8 @@ pub fn entry() -> Entry {
 
 fn check(setup: &Setup<'_>) -> Check<Cluster<Replica>> {
     let nodes: usize = setup.number("nodes");
-    let proposers = setup.number::<usize>("proposers").min(nodes);
+    let proposers = setup.number("proposers");
+    setup.require(proposers <= nodes, "there are more proposers than nodes");
     let replica = Replica {
         learners: setup.number::<usize>("learners").min(nodes),
         mistake: [

@@ -24,7 +24,9 @@ const PARENT_BITS: u32 = 44;
 const DEEPEST: u64 = (1 << (63 - PARENT_BITS)) - 1;
 
 /// How many states a worker takes on at a time.
-const CHUNK: usize = 512;
+///
+/// In tests so few that several threads work on the smallest systems.
+const CHUNK: usize = if cfg!(test) { 4 } else { 512 };
 /// How many successors are computed before the first of them is looked up. Their places in the store are on their way
 /// to the cache together.
 const BATCH: usize = 32;
@@ -104,7 +106,7 @@ impl<S: System, K: Store<S>> Breadth<'_, S, K> {
     }
 
     fn start(&self, finding: &mut Option<Finding>) -> Result<Chunk<S::State>, Explored> {
-        let initial = self.space.initial().map_err(Explored::never_began)?;
+        let initial = self.space.initial()?;
         let mut chunk = Vec::new();
         for (_, state) in initial {
             let fingerprint = self.space.fingerprint(&state);
@@ -341,6 +343,9 @@ impl<S: System, K: Store<S>> Breadth<'_, S, K> {
         let mut deeper = false;
         let mut finding = None;
         for state in frontier.iter().flatten() {
+            if self.gauge.must_end() {
+                return Explored::to_the_end(self.gauge);
+            }
             let wrong = self.space.expand(state, &mut events, &mut born);
             for mut born in born.drain(..) {
                 deeper |= self.space.admits(&mut born.next)
@@ -373,7 +378,8 @@ impl<S: System, K: Store<S>> Breadth<'_, S, K> {
     fn report(&self, found: &Finding) -> Explored {
         self.gauge.reach(found.length());
         let levels = self.way_to(found.state, found.level);
-        match Execution::through(self.space.system, &levels, self.space.key) {
+        let ends = |state: &S::State| self.space.shows(state, found.event, &found.wrong);
+        match Execution::through(self.space.system, &levels, self.space.key, ends) {
             Some(mut path) => {
                 path.events.extend(found.event);
                 Explored::found(path, found.wrong.clone())

@@ -46,7 +46,7 @@ pub(crate) fn explore<S: System, K: Store<S>>(
     };
     let initial = match space.initial() {
         Ok(initial) => initial,
-        Err(failure) => return Explored::never_began(failure),
+        Err(explored) => return explored,
     };
     for (start, state) in initial {
         let fingerprint = space.fingerprint(&state);
@@ -193,6 +193,7 @@ impl<S: System, K: Store<S>> Depth<'_, S, K> {
             overflow: false,
         };
         let mut found = None;
+        let _guard = CloseOnPanic(&self.market);
         self.space.domain.leave(worker);
         while let Some(branch) = self.market.take() {
             self.space.domain.quiesce(worker);
@@ -408,6 +409,17 @@ struct Market<B> {
     changed: Condvar,
     takers: AtomicUsize,
     workers: usize,
+}
+
+/// Sends everybody home when a worker panics: nobody else would.
+struct CloseOnPanic<'a, B>(&'a Market<B>);
+
+impl<B> Drop for CloseOnPanic<'_, B> {
+    fn drop(&mut self) {
+        if thread::panicking() {
+            self.0.close();
+        }
+    }
 }
 
 struct MarketState<B> {

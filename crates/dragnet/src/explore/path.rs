@@ -13,6 +13,16 @@ pub(crate) struct Path {
     pub(crate) events: Vec<usize>,
 }
 
+impl Path {
+    /// Only an initial state.
+    pub(crate) fn starting(start: usize) -> Self {
+        Self {
+            start,
+            events: Vec::new(),
+        }
+    }
+}
+
 /// What is wrong at the end of an execution.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Wrong {
@@ -121,10 +131,16 @@ impl<S: System> Execution<S> {
         }
     }
 
-    /// Finds the way through `levels`, a list of candidate fingerprints for the state after each number of steps.
+    /// Finds the way through `levels`, a list of candidate fingerprints for the state after each number of steps, to a
+    /// state that `ends` accepts.
     ///
     /// Candidates are nearly always single; where one is false, the search goes back a step.
-    pub(crate) fn through(system: &S, levels: &[Vec<Fingerprint>], key: Key) -> Option<Path> {
+    pub(crate) fn through(
+        system: &S,
+        levels: &[Vec<Fingerprint>],
+        key: Key,
+        ends: impl Fn(&S::State) -> bool,
+    ) -> Option<Path> {
         let fits = |state: &S::State, level: usize| {
             levels[level].contains(&system.fingerprint(state, key))
         };
@@ -134,11 +150,18 @@ impl<S: System> Execution<S> {
             }
             // For each state on the way, the position of the event to try next.
             let mut way = vec![(state, 0)];
-            while way.len() < levels.len() {
+            while !way.is_empty() {
                 let level = way.len();
-                let Some((state, next)) = way.last_mut() else {
-                    break;
-                };
+                let (state, next) = way.last_mut().expect("it is not empty");
+                if level == levels.len() {
+                    if ends(state) {
+                        let taken = way[..level - 1].iter();
+                        let events = taken.map(|(_, next)| next - 1).collect();
+                        return Some(Path { start, events });
+                    }
+                    way.pop();
+                    continue;
+                }
                 let mut enabled = Vec::new();
                 system.events(state, &mut enabled);
                 let found = (*next..enabled.len()).find_map(|position| {
@@ -154,11 +177,6 @@ impl<S: System> Execution<S> {
                         way.pop();
                     }
                 }
-            }
-            if !way.is_empty() {
-                let taken = way[..way.len() - 1].iter();
-                let events = taken.map(|(_, next)| next - 1).collect();
-                return Some(Path { start, events });
             }
         }
         None

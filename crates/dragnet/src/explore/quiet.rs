@@ -81,6 +81,8 @@ mod linux {
         task.outcome = Some(panic::catch_unwind(AssertUnwindSafe(|| {
             super::silence_tracing(search)
         })));
+        // What the program left in the buffer goes where the rest of its output went.
+        let _ = io::stdout().flush();
         ptr::null_mut()
     }
 

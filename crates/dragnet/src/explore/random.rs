@@ -34,7 +34,7 @@ pub(crate) fn explore<S: System, K: Store<S>>(
 ) -> Explored {
     let initial = match space.initial() {
         Ok(initial) => initial,
-        Err(failure) => return Explored::never_began(failure),
+        Err(explored) => return explored,
     };
     let search = Random {
         space,

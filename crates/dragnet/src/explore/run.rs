@@ -201,6 +201,9 @@ impl<S: System> Search<'_, S> {
 
 fn outcome<T: Target>(prepared: &Prepared<T>, explored: &Explored) -> Outcome {
     if let Some((path, wrong)) = &explored.found {
+        if !happens_again(&prepared.space(), path, wrong) {
+            return Outcome::Inconclusive(NOT_DETERMINISTIC.to_owned());
+        }
         let (found_length, path, shortest) = match prepared.options.engine {
             Engine::Breadth => (path.events.len(), path.clone(), true),
             Engine::Depth | Engine::Random => {
@@ -229,6 +232,22 @@ fn outcome<T: Target>(prepared: &Prepared<T>, explored: &Explored) -> Outcome {
     }
 }
 
+const NOT_DETERMINISTIC: &str = "a violation was met that did not come again on the same way: \
+                                 the system is not deterministic";
+
+/// Whether a path still leads to what is wrong.
+fn happens_again<S: System>(space: &Space<'_, S>, path: &Path, wrong: &Wrong) -> bool {
+    if path.events.is_empty() {
+        // Perhaps there is not even a state to look at.
+        return true;
+    }
+    let execution = Execution::along(space.system, path);
+    execution.is_some_and(|execution| match execution.last() {
+        None => matches!(wrong, Wrong::Failed(_)),
+        Some(state) => space.shows(state, None, wrong),
+    })
+}
+
 fn why(left_out: LeftOut, options: &Options) -> String {
     match left_out {
         LeftOut::Deeper => format!(
@@ -240,6 +259,7 @@ fn why(left_out: LeftOut, options: &Options) -> String {
         LeftOut::Cut(Cut::Stopped) => "the search was stopped".to_owned(),
         LeftOut::Cut(Cut::States) => "the search was cut short".to_owned(),
         LeftOut::NotDrawn => format!("{} random walks are no proof", options.walks),
+        LeftOut::Collision if options.exact => NOT_DETERMINISTIC.to_owned(),
         LeftOut::Collision => {
             "a violation was met whose fingerprint another state shares: run again with --exact"
                 .to_owned()

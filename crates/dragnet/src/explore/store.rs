@@ -141,11 +141,9 @@ impl<S: System> Store<S> for Exact<S> {
     }
 
     fn with_prefix(&self, prefix: u64, bits: u32) -> Vec<(Fingerprint, u64)> {
-        // States with equal fingerprints do not stand where their fingerprint says, so all are looked at. This happens
-        // once for each step of a counterexample.
         let shift = 64 - bits;
         self.states
-            .iter()
+            .near(prefix)
             .filter(|(hash, _)| hash >> shift == prefix >> shift)
             .map(|(hash, kept)| (Fingerprint(hash), kept.value.load(Ordering::Acquire)))
             .collect()

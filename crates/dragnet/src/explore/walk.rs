@@ -50,13 +50,16 @@ pub(crate) fn next<S: System>(system: &S, state: &S::State, event: &S::Event) ->
 
 impl<S: System> Space<'_, S> {
     /// The initial states inside the space, each with its place in the system's own list.
-    pub(crate) fn initial(&self) -> Result<Vec<(usize, S::State)>, Failure> {
+    ///
+    /// Where there are none because the program or a bound fails, that is what comes back, found.
+    pub(crate) fn initial(&self) -> Result<Vec<(usize, S::State)>, Explored> {
+        let failed =
+            |start, failure| Explored::found(Path::starting(start), Wrong::Failed(failure));
+        let all = panics::catch(|| self.system.initial()).map_err(|failure| failed(0, failure))?;
         let mut initial = Vec::new();
-        for (start, state) in panics::catch(|| self.system.initial())?
-            .into_iter()
-            .enumerate()
-        {
-            if self.is_inside(&state)? {
+        for (start, state) in all.into_iter().enumerate() {
+            let inside = self.is_inside(&state);
+            if inside.map_err(|failure| failed(start, failure))? {
                 initial.push((start, state));
             }
         }
@@ -97,6 +100,21 @@ impl<S: System> Space<'_, S> {
         }
     }
 
+    /// Whether `wrong`, or its like, is what is wrong with `state`, or with taking its event at `position`.
+    pub(crate) fn shows(&self, state: &S::State, position: Option<usize>, wrong: &Wrong) -> bool {
+        let mut events = Vec::new();
+        let stuck = self.events(state, &mut events);
+        if let Some(position) = position {
+            let next = events
+                .get(position)
+                .and_then(|event| self.take(state, event));
+            return matches!((next, wrong), (Some(Err(_)), Wrong::Failed(_)));
+        }
+        let bound = self.is_inside(state).err().map(Wrong::Failed);
+        let found = [self.judge(state), stuck, bound];
+        found.iter().flatten().any(|found| found.same_kind(wrong))
+    }
+
     /// Lists the events of `state`, and what is wrong with there being no others.
     #[inline]
     pub(crate) fn events(&self, state: &S::State, events: &mut Vec<S::Event>) -> Option<Wrong> {
@@ -105,14 +123,21 @@ impl<S: System> Space<'_, S> {
             return Some(Wrong::Failed(failure));
         }
         let property = self.properties.deadlock()?;
-        let stuck = events[first..]
-            .iter()
-            .all(|event| self.system.kind(state, event) != EventKind::Progress);
-        if !stuck {
-            return None;
+        let waiting = panics::catch(|| {
+            let stuck = events[first..]
+                .iter()
+                .all(|event| self.system.kind(state, event) != EventKind::Progress);
+            if stuck {
+                self.system.waiting(state)
+            } else {
+                Vec::new()
+            }
+        });
+        match waiting {
+            Ok(waiting) if waiting.is_empty() => None,
+            Ok(waiting) => Some(Wrong::Deadlock(property, waiting)),
+            Err(failure) => Some(Wrong::Failed(failure)),
         }
-        let waiting = self.system.waiting(state);
-        (!waiting.is_empty()).then_some(Wrong::Deadlock(property, waiting))
     }
 
     /// Where `event` leads from `state`; `None` when that is outside the space.
@@ -166,15 +191,6 @@ impl Explored {
             found: None,
             left_out: gauge.cut().map(LeftOut::Cut),
         }
-    }
-
-    /// The program fails before there is a first state.
-    pub(crate) fn never_began(failure: Failure) -> Self {
-        let path = Path {
-            start: 0,
-            events: Vec::new(),
-        };
-        Self::found(path, Wrong::Failed(failure))
     }
 
     pub(crate) fn found(path: Path, wrong: Wrong) -> Self {

@@ -22,6 +22,12 @@ impl Ids {
         Some(number(found))
     }
 
+    /// The numbers of all items whose hash has the same first half as `hash`.
+    pub(crate) fn near(&self, hash: u64) -> impl Iterator<Item = u32> + use<> {
+        let words = self.0.with_prefix(hash, 32).into_iter();
+        words.map(|(word, _)| number(word))
+    }
+
     /// Enters the number of an item that was not there before. If another thread has entered an equal one meanwhile, it
     /// is that one's number that comes back, and stays.
     pub(crate) fn enter(&self, hash: u64, id: u32, is: impl Fn(u32) -> bool) -> u32 {

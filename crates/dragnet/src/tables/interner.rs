@@ -48,9 +48,12 @@ impl<T: Eq> Interner<T> {
         self.index.find(hash, |id| is(self.get(id)))
     }
 
-    /// Every value with its hash. With several threads some may appear twice.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = (u64, &T)> {
-        self.items.iter().map(|item| (item.hash, &item.value))
+    /// Every value whose hash has the same first half as `hash`, with its own hash.
+    pub(crate) fn near(&self, hash: u64) -> impl Iterator<Item = (u64, &T)> {
+        self.index.near(hash).map(|id| {
+            let item = self.items.get(id);
+            (item.hash, &item.value)
+        })
     }
 
     #[inline]

@@ -34,6 +34,11 @@ pub trait Target: Sized + 'static {
         Vec::new()
     }
 
+    /// Why the target cannot be explored as it is, if it cannot.
+    fn objection(&self) -> Option<String> {
+        None
+    }
+
     /// The fault budgets to change, if faults can happen to this target at all.
     fn faults_mut(&mut self) -> Option<&mut Faults> {
         None
@@ -95,6 +100,10 @@ impl<N: Node> Target for Cluster<N> {
 
     fn prepare(self, setting: &Setting) -> Nodes<N> {
         Nodes::new(self, setting)
+    }
+
+    fn objection(&self) -> Option<String> {
+        self.objection()
     }
 
     fn view<'a>(system: &'a Nodes<N>, state: &'a Row) -> Snapshot<'a, N> {

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use super::engine::{Outcome, Sent};
-use super::steps::Kind;
+use super::steps::{Kind, short};
 use crate::tables::{Arena, Domain, FlatTable, Ids, OnceSlice};
 use crate::trace::scatter;
 
@@ -74,7 +74,7 @@ impl Move {
         Self {
             kind,
             fails: outcome.fails(),
-            at: at as u16,
+            at: short(at),
             choice: choice as u16,
             outcomes,
             after: AtomicU32::new(0),

@@ -2,6 +2,7 @@
 
 use std::any::type_name;
 
+use super::faults::FaultKind;
 use super::{Either, Faults, Network, Node, NodeId, Timer};
 
 /// Nodes, the network between them, and what happens to them from outside.
@@ -184,10 +185,29 @@ impl<N: Node> Cluster<N> {
         self.nodes.is_empty()
     }
 
+    /// Why it cannot be explored as it is, if it cannot.
+    pub(crate) fn objection(&self) -> Option<String> {
+        let nodes = self.nodes.len();
+        if nodes > 64 {
+            Some(format!(
+                "a cluster has at most 64 nodes, and this one has {nodes}"
+            ))
+        } else if nodes > 16 && self.faults.budget(FaultKind::Partition) > 0 {
+            Some(format!(
+                "with partitions a cluster has at most 16 nodes, and this one has {nodes}"
+            ))
+        } else {
+            None
+        }
+    }
+
     /// What bounds the system, a phrase each: the `within` of a verdict.
     pub(crate) fn bounds(&self) -> Vec<String> {
         let mut bounds = vec![
-            format!("{} nodes", self.nodes.len()),
+            match self.nodes.len() {
+                1 => "1 node".to_owned(),
+                nodes => format!("{nodes} nodes"),
+            },
             self.network.to_string(),
         ];
         let calls: usize = self.workloads.iter().map(|work| work.calls.len()).sum();

@@ -69,6 +69,10 @@ where
         either_kind!(self, state, |node, state| node.on_call(state, call, cx));
     }
 
+    fn waiting(&self, state: &Self::State) -> bool {
+        either_kind!(self, state, |node, state| node.waiting(state))
+    }
+
     fn durable(&self, state: &Self::State) -> Option<Self::State> {
         match (self, state) {
             (Either::Left(node), Either::Left(state)) => node.durable(state).map(Either::Left),

@@ -157,6 +157,9 @@ impl<N: Node> Nodes<N> {
     pub(crate) fn new(cluster: Cluster<N>, setting: &Setting) -> Self {
         let Setting { watch, key, domain } = setting;
         let (watch, key) = (*watch, *key);
+        if let Some(objection) = cluster.objection() {
+            panic!("{objection}");
+        }
         let Cluster {
             nodes,
             names,
@@ -165,16 +168,6 @@ impl<N: Node> Nodes<N> {
             workloads,
             timer_budgets,
         } = cluster;
-        assert!(
-            nodes.len() <= 64,
-            "a cluster has at most 64 nodes, and this one has {}",
-            nodes.len()
-        );
-        assert!(
-            nodes.len() <= 16 || faults.budget(FaultKind::Partition) == 0,
-            "with partitions a cluster has at most 16 nodes, and this one has {}",
-            nodes.len()
-        );
         // An envelope that is left in flight takes up room on a link with a capacity, and stands before others on an
         // ordered one: there, deliveries that change nothing are always taken.
         let skips_idle =
@@ -452,6 +445,9 @@ impl<N: Node> Nodes<N> {
         let mut combination = Some(Context::new(NodeId(node), self.nodes.len()));
         while let Some(mut cx) = combination {
             let mut local = Local::up(self.nodes[node].on_start(&mut cx));
+            if let Some(failure) = cx.failure.take() {
+                panics::raise(failure);
+            }
             local.change_timers(&cx.timers);
             starts.push(Start {
                 local,

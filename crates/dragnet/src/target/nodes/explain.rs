@@ -11,6 +11,9 @@ impl<N: Node> Nodes<N> {
     /// What a node waits for: the answer to its oldest open call, and timers that are set and may not run out again.
     pub(super) fn waits_for(&self, row: &Row, node: usize) -> Option<String> {
         let local = self.local(row, node);
+        if !local.waits() {
+            return None;
+        }
         let call = self.workloads[node].calls.get(local.answered as usize)?;
         let mut text = format!("an answer to {call:?}");
         for timer in &local.timers {

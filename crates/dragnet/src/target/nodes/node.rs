@@ -72,6 +72,12 @@ pub trait Node: Send + Sync + 'static {
         panic!("{call:?} was called, and this node has no `on_call`");
     }
 
+    /// Whether a node that is up waits for something besides answers to its calls: when nothing can happen any more, a
+    /// node that waits is a deadlock, and one that does not is done.
+    fn waiting(&self, _state: &Self::State) -> bool {
+        false
+    }
+
     /// What of `state` is on disk, and so survives a crash: a state whose volatile parts are as after a fresh start.
     ///
     /// `None`, the default, means that nothing survives; the node then begins again with [`on_start`](Node::on_start).

@@ -26,7 +26,13 @@ impl<'a, N: Node> Snapshot<'a, N> {
         Self { system, row }
     }
 
+    #[inline]
     fn life(&self, node: usize) -> &'a Life<N::State> {
+        let nodes = self.system.len();
+        assert!(
+            node < nodes,
+            "there is no node {node}: the cluster has {nodes}, counted from 0"
+        );
         &self.system.local(self.row, node).life
     }
 

@@ -19,9 +19,9 @@ pub struct NodeEvent {
     pub(super) node: u8,
     /// Where in the node's inbox the message stands.
     pub(super) at: u16,
-    /// Which of the moves of the node's cell it is.
-    pub(super) number: u16,
     pub(super) choice: u16,
+    /// Which of the moves of the node's cell it is.
+    pub(super) number: u32,
     /// The input; for a partition, the nodes on the far side.
     pub(super) input: u32,
     /// The outcomes of the input in this state.
@@ -190,7 +190,7 @@ impl<N: Node> Nodes<N> {
             kind: step.kind,
             node: node as u8,
             at: step.at,
-            number: number as u16,
+            number: number as u32,
             choice: step.choice,
             input: match step.kind {
                 Kind::Deliver => self.inboxes.envelopes(cell.inbox)[at],
@@ -225,7 +225,7 @@ impl<N: Node> Nodes<N> {
         let plain = |kind, node: usize, at: usize, input| NodeEvent {
             kind,
             node: node as u8,
-            at: at as u16,
+            at: short(at),
             number: 0,
             choice: 0,
             input,
@@ -367,7 +367,7 @@ impl<N: Node> System for Nodes<N> {
         match event.kind {
             Kind::Own | Kind::Deliver => {
                 let moves = cell.moves(|cell| self.moves(cell));
-                let step = &moves[usize::from(event.number)];
+                let step = &moves[event.number as usize];
                 if step.fails {
                     return Err(Self::failure_of(self.outcome_of(event)));
                 }
@@ -436,7 +436,13 @@ impl<N: Node> System for Nodes<N> {
 
     fn waiting(&self, row: &Row) -> Vec<ComponentId> {
         (0..self.nodes.len())
-            .filter(|&node| self.local(row, node).waits())
+            .filter(|&node| {
+                let local = self.local(row, node);
+                local.waits()
+                    || local
+                        .state()
+                        .is_some_and(|state| self.nodes[node].waiting(state))
+            })
             .map(ComponentId)
             .collect()
     }
@@ -503,4 +509,10 @@ impl<N: Node> System for Nodes<N> {
     fn introduce(&self, row: &Row) -> Vec<String> {
         self.describe(row)
     }
+}
+
+/// A place in an inbox as an event holds it.
+pub(super) fn short(at: usize) -> u16 {
+    let short = u16::try_from(at);
+    short.expect("at most 65,535 messages are in flight to one node; bound the system with a capacity or `within`")
 }
