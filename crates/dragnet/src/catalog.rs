@@ -1,8 +1,8 @@
 //! Systems under a name, with parameters to set and bugs to turn on: what a command line offers.
 
-use std::cell::RefCell;
 use std::fmt::{self, Display};
 use std::ops::RangeInclusive;
+use std::panic::{self, AssertUnwindSafe};
 
 use thiserror::Error;
 
@@ -267,8 +267,10 @@ impl<'e> Selection<'e> {
 pub struct Setup<'s> {
     parameters: &'s [(&'static str, u64)],
     bug: Option<&'static str>,
-    objection: RefCell<Option<String>>,
 }
+
+/// Why a set-up ended.
+struct Objection(String);
 
 impl Setup<'_> {
     /// The value of a parameter, in whatever number type is wanted.
@@ -286,11 +288,11 @@ impl Setup<'_> {
             .unwrap_or_else(|_| panic!("the range of `{name}` allows {value}, its type does not"))
     }
 
-    /// Says that these parameters do not fit together, in a phrase such as "there are more proposers than nodes", unless
-    /// `fits`. The check is then not made.
+    /// Ends the set-up unless `fits`, and says why in a phrase such as "there are more proposers than nodes": for
+    /// parameters that do not go together.
     pub fn require(&self, fits: bool, otherwise: &str) {
         if !fits {
-            self.objection.replace(Some(otherwise.to_owned()));
+            panic::resume_unwind(Box::new(Objection(otherwise.to_owned())));
         }
     }
 
@@ -401,9 +403,16 @@ impl Entry {
         let setup = Setup {
             parameters: &parameters,
             bug: selection.bug().map(|bug| bug.name),
-            objection: RefCell::default(),
         };
-        let mut check = (self.build)(&setup);
+        let unfit = |objection| SelectionError::Unfit {
+            system: self.name.to_owned(),
+            objection,
+        };
+        let built = panic::catch_unwind(AssertUnwindSafe(|| (self.build)(&setup)));
+        let mut check = built.map_err(|payload| match payload.downcast::<Objection>() {
+            Ok(objection) => unfit(objection.0),
+            Err(panic) => panic::resume_unwind(panic),
+        })?;
         check.set_name(self.name.to_owned());
         let faults = selection.faults();
         if faults != Faults::none() && !check.add_faults(faults) {
@@ -411,11 +420,10 @@ impl Entry {
                 system: self.name.to_owned(),
             });
         }
-        if let Some(objection) = setup.objection.take().or_else(|| check.objection()) {
-            let system = self.name.to_owned();
-            return Err(SelectionError::Unfit { system, objection });
+        match check.objection() {
+            Some(objection) => Err(unfit(objection)),
+            None => Ok(check),
         }
-        Ok(check)
     }
 }
 

@@ -150,6 +150,7 @@ fn json_of_a_node_system_has_every_field_in_order() {
             "seconds",
             "peak_memory_bytes",
             "collision_probability",
+            "idle_deliveries",
             "local_states",
             "handler_runs",
             "length",
