@@ -134,13 +134,7 @@ impl<S: System, K: Store<S>> Breadth<'_, S, K> {
         finding: &mut Option<Finding>,
     ) {
         if let Some(wrong) = self.space.judge(state) {
-            let found = Finding {
-                level,
-                state: fingerprint,
-                event: None,
-                wrong,
-            };
-            Finding::keep_least(finding, found);
+            Finding::keep_least(finding, Finding::at(level, fingerprint, wrong));
         }
     }
 
@@ -250,13 +244,7 @@ impl<S: System, K: Store<S>> Breadth<'_, S, K> {
         let wrong = self.space.expand(state, events, &mut batch.born);
         batch.parents.resize(batch.born.len(), parent);
         if let Some(wrong) = wrong {
-            let found = Finding {
-                level,
-                state: parent,
-                event: None,
-                wrong,
-            };
-            Finding::keep_least(finding, found);
+            Finding::keep_least(finding, Finding::at(level, parent, wrong));
         }
     }
 

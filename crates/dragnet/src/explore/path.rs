@@ -67,6 +67,16 @@ pub(crate) struct Finding {
 }
 
 impl Finding {
+    /// Something wrong with a state itself.
+    pub(crate) fn at(level: u64, state: Fingerprint, wrong: Wrong) -> Self {
+        Self {
+            level,
+            state,
+            event: None,
+            wrong,
+        }
+    }
+
     /// How many steps lead to what is wrong.
     pub(crate) fn length(&self) -> u64 {
         self.level + u64::from(self.event.is_some())

@@ -32,15 +32,12 @@ use std::sync::Arc;
 
 use super::domain::{Domain, Padded};
 use super::prefetch;
+use super::slot::{
+    EMPTY, FROZEN, FROZEN_BIT, Pair, Single, Slot, UNSET, claim, fill_alone, freeze_value,
+    merge_alone, merge_into, value_of,
+};
 use super::slots::Slots;
 use crate::sync::{AtomicPtr, AtomicU64, AtomicUsize, Mutex, Ordering};
-
-const EMPTY: u64 = 0;
-const FROZEN: u64 = u64::MAX;
-const UNSET: u64 = 0;
-/// The value of every key of a set.
-pub(crate) const PRESENT: u64 = 1;
-const FROZEN_BIT: u64 = 1 << 63;
 
 /// The part of a key that says where it belongs.
 const PLACE: u64 = u64::MAX << 32;
@@ -78,26 +75,6 @@ struct Array<S> {
     full_at: usize,
 }
 
-/// A slot of a table: atomics, all zero when it is empty.
-pub(crate) trait Slot: Send + Sync + 'static {
-    #[cfg(loom)]
-    fn empty() -> Self;
-    fn key(&self) -> &AtomicU64;
-    /// Where the value is, if there is one.
-    fn value(&self) -> Option<&AtomicU64>;
-}
-
-/// A slot of a map.
-pub(crate) struct Pair {
-    key: AtomicU64,
-    value: AtomicU64,
-}
-
-/// A slot of a set.
-pub(crate) struct Single {
-    key: AtomicU64,
-}
-
 /// Where a probe ends.
 enum Probe<'a, S> {
     Found(&'a S),
@@ -105,45 +82,6 @@ enum Probe<'a, S> {
     /// The array is being replaced.
     Frozen,
     Full,
-}
-
-impl Slot for Pair {
-    #[cfg(loom)]
-    fn empty() -> Self {
-        Self {
-            key: AtomicU64::new(EMPTY),
-            value: AtomicU64::new(UNSET),
-        }
-    }
-
-    #[inline]
-    fn key(&self) -> &AtomicU64 {
-        &self.key
-    }
-
-    #[inline]
-    fn value(&self) -> Option<&AtomicU64> {
-        Some(&self.value)
-    }
-}
-
-impl Slot for Single {
-    #[cfg(loom)]
-    fn empty() -> Self {
-        Self {
-            key: AtomicU64::new(EMPTY),
-        }
-    }
-
-    #[inline]
-    fn key(&self) -> &AtomicU64 {
-        &self.key
-    }
-
-    #[inline]
-    fn value(&self) -> Option<&AtomicU64> {
-        None
-    }
 }
 
 /// What [`FlatTable::upsert`] found.
@@ -483,74 +421,6 @@ impl<S: Slot> Array<S> {
     }
 }
 
-/// Takes an empty slot for `key`, unless another thread has been faster.
-#[inline]
-fn claim(slot: &impl Slot, key: u64) -> bool {
-    slot.key()
-        .compare_exchange(EMPTY, key, Ordering::AcqRel, Ordering::Acquire)
-        .is_ok()
-}
-
-#[inline]
-fn value_of(slot: &impl Slot, ordering: Ordering) -> u64 {
-    slot.value().map_or(PRESENT, |value| value.load(ordering))
-}
-
-/// Lets nobody change the value of a slot any more, and returns it.
-fn freeze_value(slot: &impl Slot) -> u64 {
-    slot.value().map_or(PRESENT, |value| {
-        value.fetch_or(FROZEN_BIT, Ordering::AcqRel)
-    })
-}
-
-/// Fills an empty slot that no other thread can see.
-#[inline]
-fn fill_alone(slot: &impl Slot, key: u64, value: u64) {
-    slot.key().store(key, Ordering::Relaxed);
-    if let Some(place) = slot.value() {
-        place.store(value, Ordering::Relaxed);
-    }
-}
-
-/// Merges `value` into a slot that no other thread can see, and returns what was there before.
-#[inline]
-fn merge_alone(slot: &impl Slot, value: u64, merge: impl Fn(u64, u64) -> u64) -> u64 {
-    let old = value_of(slot, Ordering::Relaxed);
-    if let Some(place) = slot.value() {
-        let merged = merge(old, value);
-        if merged != old {
-            place.store(merged, Ordering::Relaxed);
-        }
-    }
-    old
-}
-
-/// Merges `value` in, and returns what was there before; `None` when the slot is frozen.
-#[inline]
-fn merge_into(slot: &impl Slot, value: u64, merge: impl Fn(u64, u64) -> u64) -> Option<u64> {
-    let Some(place) = slot.value() else {
-        return Some(PRESENT);
-    };
-    let mut old = place.load(Ordering::Acquire);
-    loop {
-        if old & FROZEN_BIT != 0 {
-            return None;
-        }
-        let merged = if old == UNSET {
-            value
-        } else {
-            merge(old, value)
-        };
-        if merged == old {
-            return Some(old);
-        }
-        match place.compare_exchange_weak(old, merged, Ordering::AcqRel, Ordering::Acquire) {
-            Ok(_) => return Some(old),
-            Err(now) => old = now,
-        }
-    }
-}
-
 /// Counts an insertion into `array`, and says whether it is now full.
 #[inline]
 fn count_insertion<S: Slot>(shard: &Shard<S>, array: &Array<S>, key: u64) -> bool {
@@ -574,6 +444,7 @@ mod tests {
     use std::thread;
 
     use super::*;
+    use crate::tables::PRESENT;
     use crate::trace::scatter;
 
     #[test]

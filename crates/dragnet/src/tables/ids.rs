@@ -6,7 +6,8 @@
 use std::sync::Arc;
 
 use super::Domain;
-use super::flat::{FlatTable, Single};
+use super::flat::FlatTable;
+use super::slot::Single;
 
 pub(crate) struct Ids(FlatTable<Single>);
 

@@ -7,14 +7,16 @@ mod ids;
 mod interner;
 mod once;
 mod pages;
+mod slot;
 mod slots;
 
 pub(crate) use arena::Arena;
 pub(crate) use domain::Domain;
-pub(crate) use flat::{FlatTable, PRESENT, Pair, Single, Slot, Upsert};
+pub(crate) use flat::{FlatTable, Upsert};
 pub(crate) use ids::Ids;
 pub(crate) use interner::Interner;
 pub(crate) use once::OnceSlice;
+pub(crate) use slot::{PRESENT, Pair, Single, Slot};
 
 /// Brings what is at `place` into the cache, for an access that follows shortly.
 #[inline]
