@@ -43,8 +43,19 @@ struct Batch<T> {
     /// Each successor's own fingerprint, once it is known, and its parent's.
     fingerprints: Vec<Fingerprint>,
     parents: Vec<Fingerprint>,
-    /// Which of them turned out to be new states.
-    fresh: Vec<bool>,
+    /// What became of each.
+    fates: Vec<Fate>,
+    /// Those whose place in the store was being moved: they are looked up with the next batch.
+    late: Vec<(Successor<T>, Fingerprint)>,
+}
+
+/// What looking up a successor came to.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Fate {
+    New,
+    /// It is known, or failed.
+    Done,
+    Late,
 }
 
 /// What one worker brings back from a level.
@@ -189,7 +200,8 @@ impl<S: System, K: Store<S>> Breadth<'_, S, K> {
             born: Vec::new(),
             fingerprints: Vec::new(),
             parents: Vec::new(),
-            fresh: Vec::new(),
+            fates: Vec::new(),
+            late: Vec::new(),
         };
         let mut grown = Vec::new();
         loop {
@@ -198,7 +210,13 @@ impl<S: System, K: Store<S>> Breadth<'_, S, K> {
                 break;
             }
             let Some(mut chunk) = current.lock().unwrap().pop() else {
-                break;
+                if batch.born.is_empty() {
+                    break;
+                }
+                thread::yield_now();
+                self.settle(level, &mut batch, &mut grown, next, &mut harvest);
+                self.tell(&mut harvest, 0);
+                continue;
             };
             for (at, state) in chunk.iter().enumerate() {
                 if let Some(ahead) = chunk.get(at + AHEAD) {
@@ -210,25 +228,26 @@ impl<S: System, K: Store<S>> Breadth<'_, S, K> {
                 }
             }
             self.settle(level, &mut batch, &mut grown, next, &mut harvest);
-            self.gauge
-                .frontier
-                .fetch_add(harvest.states, Ordering::Relaxed);
-            self.gauge
-                .frontier
-                .fetch_sub(chunk.len() as u64, Ordering::Relaxed);
+            self.tell(&mut harvest, chunk.len());
             chunk.clear();
             self.spare.lock().unwrap().push(chunk);
-            // Told now and then, so that progress and limits see a long level grow.
-            self.gauge.add(
-                mem::take(&mut harvest.states),
-                mem::take(&mut harvest.transitions),
-            );
         }
         if !grown.is_empty() {
             next.lock().unwrap().push(grown);
         }
         self.space.domain.leave(worker);
         harvest
+    }
+
+    /// Told now and then, so that progress and limits see a long level grow.
+    fn tell(&self, harvest: &mut Harvest, expanded: usize) {
+        let frontier = &self.gauge.frontier;
+        frontier.fetch_add(harvest.states, Ordering::Relaxed);
+        frontier.fetch_sub(expanded as u64, Ordering::Relaxed);
+        self.gauge.add(
+            mem::take(&mut harvest.states),
+            mem::take(&mut harvest.transitions),
+        );
     }
 
     #[inline]
@@ -269,16 +288,24 @@ impl<S: System, K: Store<S>> Breadth<'_, S, K> {
             batch.fingerprints.push(fingerprint);
         }
         // Most successors are known already, so none is moved before that is clear.
-        batch.fresh.clear();
-        let fingerprints = batch.fingerprints.iter().zip(batch.parents.drain(..));
-        for (born, (&fingerprint, parent)) in batch.born.iter_mut().zip(fingerprints) {
-            let fresh = self.space.admits(&mut born.next)
-                && self.arrive(level, born, fingerprint, parent, harvest);
-            batch.fresh.push(fresh);
+        batch.fates.clear();
+        let fingerprints = batch.fingerprints.iter().zip(&batch.parents);
+        for (born, (&fingerprint, &parent)) in batch.born.iter_mut().zip(fingerprints) {
+            let fate = if self.space.admits(&mut born.next) {
+                self.arrive(level, born, fingerprint, parent, harvest)
+            } else {
+                Fate::Done
+            };
+            batch.fates.push(fate);
         }
-        for (born, &fresh) in batch.born.drain(..).zip(&batch.fresh) {
-            if !fresh {
-                continue;
+        for (at, born) in batch.born.drain(..).enumerate() {
+            match batch.fates[at] {
+                Fate::Done => continue,
+                Fate::Late => {
+                    batch.late.push((born, batch.parents[at]));
+                    continue;
+                }
+                Fate::New => {}
             }
             if grown.capacity() == 0 {
                 let spare = self.spare.lock().unwrap().pop();
@@ -288,6 +315,11 @@ impl<S: System, K: Store<S>> Breadth<'_, S, K> {
             if grown.len() == CHUNK {
                 next.lock().unwrap().push(mem::take(grown));
             }
+        }
+        batch.parents.clear();
+        for (born, parent) in batch.late.drain(..) {
+            batch.born.push(born);
+            batch.parents.push(parent);
         }
     }
 
@@ -300,11 +332,11 @@ impl<S: System, K: Store<S>> Breadth<'_, S, K> {
         fingerprint: Fingerprint,
         parent: Fingerprint,
         harvest: &mut Harvest,
-    ) -> bool {
-        harvest.transitions += 1;
+    ) -> Fate {
         let state = match &born.next {
             Ok(state) => state,
             Err(failure) => {
+                harvest.transitions += 1;
                 let found = Finding {
                     level,
                     state: parent,
@@ -312,16 +344,23 @@ impl<S: System, K: Store<S>> Breadth<'_, S, K> {
                     wrong: Wrong::Failed(failure.clone()),
                 };
                 Finding::keep_least(&mut harvest.finding, found);
-                return false;
+                return Fate::Done;
             }
         };
         let value = value(level + 1, parent);
-        if self.store.visit(state, fingerprint, value, least_parent) != Upsert::New {
-            return false;
+        let visit = self
+            .store
+            .try_visit(state, fingerprint, value, least_parent);
+        let Some(visit) = visit else {
+            return Fate::Late;
+        };
+        harvest.transitions += 1;
+        if visit != Upsert::New {
+            return Fate::Done;
         }
         harvest.states += 1;
         self.judge(level + 1, state, fingerprint, &mut harvest.finding);
-        true
+        Fate::New
     }
 
     /// At the depth bound: is there anything behind it?
@@ -413,9 +452,8 @@ fn value(level: u64, parent: Fingerprint) -> u64 {
 /// Among parents on one level the least is remembered; a state met again on a later level keeps its own.
 fn least_parent(old: u64, new: u64) -> u64 {
     let same_level = old >> PARENT_BITS == new >> PARENT_BITS;
-    if same_level && old >> PARENT_BITS < DEEPEST {
-        old.min(new)
-    } else {
-        old
-    }
+    // Without a branch: nothing here can be guessed.
+    let merges = same_level & (old >> PARENT_BITS < DEEPEST);
+    let least = old.min(new);
+    old ^ ((old ^ least) & u64::from(merges).wrapping_neg())
 }

@@ -21,6 +21,18 @@ pub(crate) trait Store<S: System>: Sync {
         merge: impl Fn(u64, u64) -> u64,
     ) -> Upsert;
 
+    /// A visit that does not wait for other threads: `None` when it would have to, and nothing has happened.
+    #[inline]
+    fn try_visit(
+        &self,
+        state: &S::State,
+        fingerprint: Fingerprint,
+        value: u64,
+        merge: impl Fn(u64, u64) -> u64,
+    ) -> Option<Upsert> {
+        Some(self.visit(state, fingerprint, value, merge))
+    }
+
     /// Whether a state has been visited.
     fn contains(&self, state: &S::State, fingerprint: Fingerprint) -> bool;
 
@@ -59,6 +71,17 @@ impl<S: System, L: Slot> Store<S> for Fingerprints<L> {
         merge: impl Fn(u64, u64) -> u64,
     ) -> Upsert {
         self.table.upsert(fingerprint.0, value, merge)
+    }
+
+    #[inline]
+    fn try_visit(
+        &self,
+        _state: &S::State,
+        fingerprint: Fingerprint,
+        value: u64,
+        merge: impl Fn(u64, u64) -> u64,
+    ) -> Option<Upsert> {
+        self.table.try_upsert(fingerprint.0, value, merge)
     }
 
     fn contains(&self, _state: &S::State, fingerprint: Fingerprint) -> bool {

@@ -18,6 +18,8 @@ const FIRST_BITS: u32 = 5;
 const BUCKETS: usize = 33 - FIRST_BITS as usize;
 
 pub(crate) struct Arena<T> {
+    /// For each bucket, where the item with the number 0 would be if the bucket reached back to it: an item is then found
+    /// by its number alone. Null until there is the bucket.
     buckets: [AtomicPtr<MaybeUninit<T>>; BUCKETS],
     len: AtomicUsize,
 }
@@ -40,9 +42,9 @@ impl<T> Arena<T> {
         let id = self.len.fetch_add(1, Ordering::Relaxed);
         assert!(id < u32::MAX as usize - 1, "more than 2^32 distinct values");
         let (bucket, at) = place(id as u32);
-        let first = self.bucket(bucket);
+        let place = self.bucket(bucket).wrapping_add(at);
         // SAFETY: the bucket has room at this place, and this place belongs to this number alone.
-        unsafe { first.add(at).write(MaybeUninit::new(item)) };
+        unsafe { place.write(MaybeUninit::new(item)) };
         id as u32
     }
 
@@ -54,8 +56,8 @@ impl<T> Arena<T> {
         // SAFETY: the number comes from `push`, which wrote the item before it returned, and it came here by way of an
         // acquiring load; items never move and are dropped only with the arena.
         unsafe {
-            let first = self.buckets.get_unchecked(bucket).load(Ordering::Acquire);
-            (*first.add(at)).assume_init_ref()
+            let origin = self.buckets.get_unchecked(bucket).load(Ordering::Acquire);
+            (*origin.wrapping_add(at)).assume_init_ref()
         }
     }
 
@@ -70,7 +72,7 @@ impl<T> Arena<T> {
             alloc::handle_alloc_error(layout);
         };
         pages::advise_large(memory, layout.size());
-        let fresh = memory.as_ptr().cast::<MaybeUninit<T>>();
+        let fresh = origin(bucket, memory.as_ptr().cast());
         let installed = self.buckets[bucket].compare_exchange(
             ptr::null_mut(),
             fresh,
@@ -81,7 +83,7 @@ impl<T> Arena<T> {
             Ok(_) => fresh,
             Err(other) => {
                 // SAFETY: another thread's bucket is in place, and nobody has seen this one.
-                unsafe { alloc::dealloc(fresh.cast(), layout) };
+                unsafe { alloc::dealloc(memory.as_ptr(), layout) };
                 other
             }
         }
@@ -93,11 +95,12 @@ impl<T> Drop for Arena<T> {
         for id in 0..*self.len.get_mut() {
             let (bucket, at) = place(id as u32);
             // SAFETY: every number below `len` was pushed, and nobody else has the arena any more.
-            unsafe { (*self.buckets[bucket].get_mut().add(at)).assume_init_drop() };
+            unsafe { (*self.buckets[bucket].get_mut().wrapping_add(at)).assume_init_drop() };
         }
-        for (bucket, first) in self.buckets.iter_mut().enumerate() {
-            let first = *first.get_mut();
-            if !first.is_null() {
+        for (bucket, origin) in self.buckets.iter_mut().enumerate() {
+            let origin = *origin.get_mut();
+            if !origin.is_null() {
+                let first = origin.wrapping_add(first_of(bucket));
                 // SAFETY: it was allocated with this layout, and its items are dropped.
                 unsafe { alloc::dealloc(first.cast(), layout::<T>(bucket)) };
             }
@@ -105,20 +108,28 @@ impl<T> Drop for Arena<T> {
     }
 }
 
-/// The bucket of a number, and its place there: bucket b holds 2^(b + FIRST_BITS) items.
+/// The bucket of a number, and its distance from where that bucket would begin if it held all before it too.
+///
+/// Numbers are counted from 2^FIRST_BITS: bucket b holds those of b + FIRST_BITS + 1 bits.
 #[inline]
 fn place(id: u32) -> (usize, usize) {
-    let shifted = u64::from(id) + (1 << FIRST_BITS);
-    let bits = 63 - shifted.leading_zeros();
-    (
-        (bits - FIRST_BITS) as usize,
-        (shifted - (1 << bits)) as usize,
-    )
+    let at = id as usize + (1 << FIRST_BITS);
+    (at.ilog2() as usize - FIRST_BITS as usize, at)
+}
+
+/// The least distance in a bucket.
+fn first_of(bucket: usize) -> usize {
+    1 << (bucket + FIRST_BITS as usize)
+}
+
+/// Where distances in a bucket are counted from.
+fn origin<T>(bucket: usize, first: *mut T) -> *mut T {
+    first.wrapping_sub(first_of(bucket))
 }
 
 fn layout<T>(bucket: usize) -> Layout {
     const { assert!(size_of::<T>() > 0) };
-    let items = Layout::array::<T>(1 << (bucket + FIRST_BITS as usize));
+    let items = Layout::array::<T>(first_of(bucket));
     let items = items.expect("a bucket fits into memory");
     if items.size() < LARGE_PAGE {
         return items;

@@ -33,8 +33,8 @@ use std::sync::Arc;
 use super::domain::{Domain, Padded};
 use super::prefetch;
 use super::slot::{
-    EMPTY, FROZEN, FROZEN_BIT, Pair, Single, Slot, UNSET, claim, fill_alone, freeze_value,
-    merge_alone, merge_into, value_of,
+    EMPTY, FROZEN, FROZEN_BIT, Pair, Single, Slot, UNSET, claim, fill_alone, freeze_key,
+    freeze_value, merge_alone, merge_into, value_of,
 };
 use super::slots::Slots;
 use crate::sync::{AtomicPtr, AtomicU64, AtomicUsize, Mutex, Ordering};
@@ -48,8 +48,18 @@ pub(super) const fn line<S>() -> usize {
     64 / size_of::<u64>() / (size_of::<S>() / size_of::<AtomicU64>())
 }
 
-/// How much larger an array is than the one before: memory against time spent copying.
-const GROWTH: f64 = 1.4;
+/// How many slots are looked at before it is asked whether one of them ends a search.
+const TOGETHER: usize = 4;
+
+/// How much larger an array is than the one before: memory against time spent copying, which weighs more where slots are
+/// small.
+const fn growth<S>() -> f64 {
+    if size_of::<S>() > size_of::<AtomicU64>() {
+        1.4
+    } else {
+        2.0
+    }
+}
 
 /// From this capacity on, one insertion in sixteen is counted: the counter is then no longer fought over.
 const SAMPLED_FROM: usize = 4096;
@@ -94,6 +104,24 @@ pub(crate) enum Upsert {
     Old(Option<u64>),
 }
 
+impl Upsert {
+    #[inline]
+    fn from_put((new, old): (bool, u64)) -> Self {
+        if new {
+            Self::New
+        } else {
+            Self::Old((old != UNSET).then_some(old))
+        }
+    }
+}
+
+/// What an insertion does when it meets a shard that is being made larger.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Meeting {
+    Waits,
+    GivesUp,
+}
+
 impl<S: Slot> FlatTable<S> {
     /// A table for thousands of keys.
     pub(crate) fn small(domain: &Arc<Domain>) -> Self {
@@ -109,7 +137,7 @@ impl<S: Slot> FlatTable<S> {
         let count = 1_usize << shard_bits;
         let shards = (0..count)
             .map(|index| {
-                let stagger = GROWTH.powf(index as f64 / count as f64);
+                let stagger = growth::<S>().powf(index as f64 / count as f64);
                 let array = Array::new((capacity as f64 * stagger) as usize, domain);
                 Shard {
                     array: Padded(AtomicPtr::new(Box::into_raw(Box::new(array)))),
@@ -141,7 +169,7 @@ impl<S: Slot> FlatTable<S> {
         let shard = self.shard(key);
         loop {
             let array = self.array(shard);
-            match array.probe(key, self.shard_bits, |found| found == key) {
+            match array.probe_for(key, self.shard_bits) {
                 Probe::Found(slot) => {
                     let value = value_of(slot, Ordering::Acquire) & !FROZEN_BIT;
                     return (value != UNSET).then_some(value);
@@ -156,38 +184,55 @@ impl<S: Slot> FlatTable<S> {
     /// fixed `value` for each key it can simply keep the old one.
     #[inline]
     pub(crate) fn upsert(&self, key: u64, value: u64, merge: impl Fn(u64, u64) -> u64) -> Upsert {
-        match self.put(key, value, merge) {
-            (true, _) => Upsert::New,
-            (false, old) => Upsert::Old((old != UNSET).then_some(old)),
-        }
+        let put = self.put(key, value, merge, Meeting::Waits);
+        Upsert::from_put(put.expect("it waits until it is done"))
+    }
+
+    /// Like [`upsert`](Self::upsert), unless it would have to wait for another thread that makes the shard larger: then
+    /// nothing has happened, and the caller can do something else first.
+    #[inline]
+    pub(crate) fn try_upsert(
+        &self,
+        key: u64,
+        value: u64,
+        merge: impl Fn(u64, u64) -> u64,
+    ) -> Option<Upsert> {
+        let put = self.put(key, value, merge, Meeting::GivesUp);
+        put.map(Upsert::from_put)
     }
 
     /// Gives `key` this value unless it has one, and returns the one that it has for ever.
     pub(crate) fn settle(&self, key: u64, value: u64) -> u64 {
         // Another thread's value may come first even where the key is new.
-        match self.put(key, value, |old, _| old) {
-            (_, UNSET) => value,
-            (_, old) => old,
+        match self.put(key, value, |old, _| old, Meeting::Waits) {
+            Some((_, old)) if old != UNSET => old,
+            _ => value,
         }
     }
 
-    /// Whether `key` is new, and its value before `value` was merged in.
+    /// Whether `key` is new, and its value before `value` was merged in; `None` when it gave up.
     #[inline]
-    fn put(&self, key: u64, value: u64, merge: impl Fn(u64, u64) -> u64) -> (bool, u64) {
+    fn put(
+        &self,
+        key: u64,
+        value: u64,
+        merge: impl Fn(u64, u64) -> u64,
+        meeting: Meeting,
+    ) -> Option<(bool, u64)> {
         debug_assert!(value != UNSET && value & FROZEN_BIT == 0);
         let key = usable(key);
         let shard = self.shard(key);
         let mut inserted = false;
         loop {
             let array = self.array(shard);
-            let slot = match array.probe(key, self.shard_bits, |found| found == key) {
+            let slot = match array.probe_for(key, self.shard_bits) {
                 Probe::Found(slot) => slot,
                 Probe::Free(slot) if self.alone => {
                     fill_alone(slot, key, value);
                     if count_insertion(shard, array, key) {
                         self.grow(shard, array);
                     }
-                    return (true, UNSET);
+                    return Some((true, UNSET));
                 }
                 Probe::Free(slot) => {
                     if !claim(slot, key) {
@@ -196,6 +241,7 @@ impl<S: Slot> FlatTable<S> {
                     inserted = true;
                     slot
                 }
+                Probe::Frozen if meeting == Meeting::GivesUp => return None,
                 Probe::Frozen => {
                     self.wait_for_growth(shard, array);
                     continue;
@@ -206,16 +252,20 @@ impl<S: Slot> FlatTable<S> {
                 }
             };
             if self.alone {
-                return (false, merge_alone(slot, value, merge));
+                return Some((false, merge_alone(slot, value, merge)));
             }
             let Some(old) = merge_into(slot, value, &merge) else {
+                // A key of ours that is in must get its value now: later it would not be new any more.
+                if meeting == Meeting::GivesUp && !inserted {
+                    return None;
+                }
                 self.wait_for_growth(shard, array);
                 continue;
             };
             if inserted && count_insertion(shard, array, key) {
                 self.grow(shard, array);
             }
-            return (inserted, old);
+            return Some((inserted, old));
         }
     }
 
@@ -271,7 +321,7 @@ impl<S: Slot> FlatTable<S> {
             return;
         }
         let capacity = current.slots.len();
-        let new = Array::new((capacity as f64 * GROWTH) as usize + 1, &self.domain);
+        let new = Array::new((capacity as f64 * growth::<S>()) as usize + 1, &self.domain);
         for at in (0..capacity).step_by(line::<S>()) {
             for slot in current.slots.line(at) {
                 // Alone there is nobody to freeze anything for.
@@ -279,14 +329,9 @@ impl<S: Slot> FlatTable<S> {
                     let key = slot.key().load(Ordering::Relaxed);
                     (key, value_of(slot, Ordering::Relaxed))
                 } else {
-                    match slot.key().compare_exchange(
-                        EMPTY,
-                        FROZEN,
-                        Ordering::AcqRel,
-                        Ordering::Acquire,
-                    ) {
-                        Ok(_) => continue,
-                        Err(key) => (key, freeze_value(slot)),
+                    match freeze_key(slot) {
+                        EMPTY => continue,
+                        key => (key, freeze_value(slot)),
                     }
                 };
                 if key != EMPTY {
@@ -378,6 +423,41 @@ impl<S: Slot> Array<S> {
         }
     }
 
+    /// Looks for `key`, or for where it would be put.
+    ///
+    /// Several slots are looked at together: that costs less than to guess wrongly in which of them the search ends.
+    #[inline]
+    fn probe_for(&self, key: u64, shard_bits: u32) -> Probe<'_, S> {
+        let home = self.home(key, shard_bits);
+        let mut at = home;
+        loop {
+            for some in self.slots.line(at).chunks_exact(TOGETHER) {
+                let mut same = TOGETHER;
+                let mut full = 0;
+                for (place, slot) in some.iter().enumerate() {
+                    let found = slot.key().load(Ordering::Acquire);
+                    same = if found == key { place } else { same };
+                    full += usize::from(!is_mark(found));
+                }
+                if let Some(slot) = some.get(same) {
+                    return Probe::Found(slot);
+                }
+                // Lines fill from the front, and only empty slots are frozen.
+                if let Some(slot) = some.get(full) {
+                    return match slot.key().load(Ordering::Acquire) {
+                        FROZEN => Probe::Frozen,
+                        // It may have been taken just now. Whoever claims it will see.
+                        _ => Probe::Free(slot),
+                    };
+                }
+            }
+            at = self.behind(at);
+            if at == home {
+                return Probe::Full;
+            }
+        }
+    }
+
     /// Looks for a key that `is` recognises where `key` belongs, or for where that would be put.
     #[inline]
     fn probe(&self, key: u64, shard_bits: u32, is: impl Fn(u64) -> bool) -> Probe<'_, S> {
@@ -386,8 +466,7 @@ impl<S: Slot> Array<S> {
         loop {
             for slot in self.slots.line(at) {
                 let found = slot.key().load(Ordering::Acquire);
-                // One comparison for both marks.
-                if found.wrapping_add(1) <= EMPTY + 1 {
+                if is_mark(found) {
                     return if found == EMPTY {
                         Probe::Free(slot)
                     } else {
@@ -410,11 +489,13 @@ impl<S: Slot> Array<S> {
     fn put_alone(&self, key: u64, value: u64, shard_bits: u32) {
         let mut at = self.home(key, shard_bits);
         loop {
-            for slot in self.slots.line(at) {
-                if slot.key().load(Ordering::Relaxed) == EMPTY {
-                    fill_alone(slot, key, value);
-                    return;
-                }
+            // Lines fill from the front. Counting costs less than to guess wrongly where the first free slot is.
+            let line = self.slots.line(at);
+            let is_full = |slot: &S| slot.key().load(Ordering::Relaxed) != EMPTY;
+            let full: usize = line.iter().map(|slot| usize::from(is_full(slot))).sum();
+            if let Some(slot) = line.get(full) {
+                fill_alone(slot, key, value);
+                return;
             }
             at = self.behind(at);
         }
@@ -430,6 +511,12 @@ fn count_insertion<S: Slot>(shard: &Shard<S>, array: &Array<S>, key: u64) -> boo
     }
     let weight = if sampled { SAMPLE as usize } else { 1 };
     shard.inserted.0.fetch_add(weight, Ordering::Relaxed) + weight >= array.full_at
+}
+
+/// Whether this is a mark of a slot and no key, in one comparison.
+#[inline]
+fn is_mark(key: u64) -> bool {
+    key.wrapping_add(1) <= EMPTY + 1
 }
 
 /// The two keys that mark slots are given to their neighbours.
@@ -528,7 +615,14 @@ mod tests {
                         for n in 1..=keys {
                             let key = scatter(n);
                             let value = 1 + (n + worker as u64) % 7;
-                            if table.upsert(key, value, u64::min) == Upsert::New {
+                            let mut put = None;
+                            while put.is_none() {
+                                put = match worker % 2 {
+                                    0 => Some(table.upsert(key, value, u64::min)),
+                                    _ => table.try_upsert(key, value, u64::min),
+                                };
+                            }
+                            if put == Some(Upsert::New) {
                                 first.insert(n, ());
                             }
                             if n % 64 == 1 {
@@ -565,7 +659,10 @@ mod loom_tests {
             let (other, others) = (Arc::clone(&table), Arc::clone(&domain));
             let thread = thread::spawn(move || {
                 others.quiesce(1);
-                let first = other.upsert(1 << 40, 5, u64::min) == Upsert::New;
+                // Whoever gives up has changed nothing, and may come again.
+                let put = other.try_upsert(1 << 40, 5, u64::min);
+                let put = put.unwrap_or_else(|| other.upsert(1 << 40, 5, u64::min));
+                let first = put == Upsert::New;
                 other.upsert(2 << 40, 9, u64::min);
                 others.leave(1);
                 first

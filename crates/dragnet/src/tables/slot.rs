@@ -81,6 +81,19 @@ pub(super) fn value_of(slot: &impl Slot, ordering: Ordering) -> u64 {
     slot.value().map_or(PRESENT, |value| value.load(ordering))
 }
 
+/// Lets nobody claim a slot any more if it is empty, and returns its key.
+pub(super) fn freeze_key(slot: &impl Slot) -> u64 {
+    match slot.key().load(Ordering::Acquire) {
+        EMPTY => {
+            let frozen =
+                slot.key()
+                    .compare_exchange(EMPTY, FROZEN, Ordering::AcqRel, Ordering::Acquire);
+            frozen.unwrap_or_else(|key| key)
+        }
+        key => key,
+    }
+}
+
 /// Lets nobody change the value of a slot any more, and returns it.
 pub(super) fn freeze_value(slot: &impl Slot) -> u64 {
     slot.value().map_or(PRESENT, |value| {
@@ -102,10 +115,8 @@ pub(super) fn fill_alone(slot: &impl Slot, key: u64, value: u64) {
 pub(super) fn merge_alone(slot: &impl Slot, value: u64, merge: impl Fn(u64, u64) -> u64) -> u64 {
     let old = value_of(slot, Ordering::Relaxed);
     if let Some(place) = slot.value() {
-        let merged = merge(old, value);
-        if merged != old {
-            place.store(merged, Ordering::Relaxed);
-        }
+        // Stored even where it stays the same: that costs less than to guess wrongly whether it does.
+        place.store(merge(old, value), Ordering::Relaxed);
     }
     old
 }
