@@ -3,7 +3,7 @@
 #[cfg(loom)]
 pub(crate) use loom::{
     sync::{
-        Mutex,
+        Mutex, MutexGuard,
         atomic::{AtomicPtr, AtomicU64, AtomicUsize, Ordering, fence},
     },
     thread::yield_now,
@@ -11,7 +11,7 @@ pub(crate) use loom::{
 #[cfg(not(loom))]
 pub(crate) use std::{
     sync::{
-        Mutex,
+        Mutex, MutexGuard,
         atomic::{AtomicPtr, AtomicU64, AtomicUsize, Ordering, fence},
     },
     thread::yield_now,

@@ -37,7 +37,7 @@ use super::slot::{
     freeze_value, merge_alone, merge_into, value_of,
 };
 use super::slots::Slots;
-use crate::sync::{AtomicPtr, AtomicU64, AtomicUsize, Mutex, Ordering};
+use crate::sync::{AtomicPtr, AtomicU64, AtomicUsize, Mutex, MutexGuard, Ordering};
 
 /// The part of a key that says where it belongs.
 const PLACE: u64 = u64::MAX << 32;
@@ -263,7 +263,7 @@ impl<S: Slot> FlatTable<S> {
                 continue;
             };
             if inserted && count_insertion(shard, array, key) {
-                self.grow(shard, array);
+                self.grow_unless_others_do(shard, array);
             }
             return Some((inserted, old));
         }
@@ -313,9 +313,21 @@ impl<S: Slot> FlatTable<S> {
         }
     }
 
+    /// Makes room in a shard that still has some.
     #[cold]
-    fn grow(&self, shard: &Shard<S>, old: *const Array<S>) {
-        let growing = shard.growing.lock().unwrap();
+    fn grow_unless_others_do(&self, shard: &Shard<S>, old: &Array<S>) {
+        if let Ok(growing) = shard.growing.try_lock() {
+            self.grow_holding(growing, shard, old);
+        }
+    }
+
+    /// Sees to it that `old` is replaced by a larger array.
+    #[cold]
+    fn grow(&self, shard: &Shard<S>, old: &Array<S>) {
+        self.grow_holding(shard.growing.lock().unwrap(), shard, old);
+    }
+
+    fn grow_holding(&self, growing: MutexGuard<'_, ()>, shard: &Shard<S>, old: *const Array<S>) {
         let current = self.array(shard);
         if !ptr::eq(current, old) {
             return;
@@ -375,7 +387,7 @@ impl FlatTable<Single> {
                 Probe::Free(slot) => {
                     if claim(slot, key) {
                         if count_insertion(shard, array, key) {
-                            self.grow(shard, array);
+                            self.grow_unless_others_do(shard, array);
                         }
                         return key;
                     }
