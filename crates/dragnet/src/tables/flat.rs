@@ -445,20 +445,22 @@ impl<S: Slot> Array<S> {
         loop {
             for some in self.slots.line(at).chunks_exact(TOGETHER) {
                 let mut same = TOGETHER;
-                let mut full = 0;
+                let mut last = EMPTY;
                 for (place, slot) in some.iter().enumerate() {
-                    let found = slot.key().load(Ordering::Acquire);
-                    same = if found == key { place } else { same };
-                    full += usize::from(!is_mark(found));
+                    last = slot.key().load(Ordering::Acquire);
+                    same = if last == key { place } else { same };
                 }
                 if let Some(slot) = some.get(same) {
                     return Probe::Found(slot);
                 }
                 // Lines fill from the front, and only empty slots are frozen.
-                if let Some(slot) = some.get(full) {
-                    return match slot.key().load(Ordering::Acquire) {
+                if is_mark(last) {
+                    let key = |slot: &S| slot.key().load(Ordering::Acquire);
+                    let full = some.iter().filter(|slot| !is_mark(key(slot))).count();
+                    // Those that were free may have been taken just now. Whoever claims the last one will see.
+                    let slot = &some[full.min(TOGETHER - 1)];
+                    return match key(slot) {
                         FROZEN => Probe::Frozen,
-                        // It may have been taken just now. Whoever claims it will see.
                         _ => Probe::Free(slot),
                     };
                 }
