@@ -444,24 +444,25 @@ impl<S: Slot> Array<S> {
         let mut at = home;
         loop {
             for some in self.slots.line(at).chunks_exact(TOGETHER) {
+                let mut seen = [EMPTY; TOGETHER];
                 let mut same = TOGETHER;
-                let mut last = EMPTY;
-                for (place, slot) in some.iter().enumerate() {
-                    last = slot.key().load(Ordering::Acquire);
-                    same = if last == key { place } else { same };
+                // From the back, since lines fill from the front: if the last slot was taken when it was looked at, then so
+                // were all before it.
+                for (place, slot) in some.iter().enumerate().rev() {
+                    seen[place] = slot.key().load(Ordering::Acquire);
+                    same = if seen[place] == key { place } else { same };
                 }
                 if let Some(slot) = some.get(same) {
                     return Probe::Found(slot);
                 }
-                // Lines fill from the front, and only empty slots are frozen.
-                if is_mark(last) {
-                    let key = |slot: &S| slot.key().load(Ordering::Acquire);
-                    let full = some.iter().filter(|slot| !is_mark(key(slot))).count();
-                    // Those that were free may have been taken just now. Whoever claims the last one will see.
-                    let slot = &some[full.min(TOGETHER - 1)];
-                    return match key(slot) {
+                // Only empty slots are frozen.
+                if is_mark(seen[TOGETHER - 1]) {
+                    // The first slot that was free when it was looked at: if another thread has put the key there since,
+                    // it cannot be claimed any more.
+                    let full = seen.iter().filter(|&&key| !is_mark(key)).count();
+                    return match seen[full % TOGETHER] {
                         FROZEN => Probe::Frozen,
-                        _ => Probe::Free(slot),
+                        _ => Probe::Free(&some[full % TOGETHER]),
                     };
                 }
             }
