@@ -694,4 +694,21 @@ mod loom_tests {
             assert_eq!(table.get(3 << 40), Some(4));
         });
     }
+
+    /// One thread fills a line while the other looks at it: whoever finds it full finds what is in it.
+    #[test]
+    fn a_line_that_fills_up_hides_no_key() {
+        loom::model(|| {
+            let domain = Domain::new(2);
+            let table = Arc::new(FlatTable::<Pair>::new(1, 8, &domain));
+            let other = Arc::clone(&table);
+            let thread = thread::spawn(move || other.upsert(1 << 40, 1, u64::min) == Upsert::New);
+            let first = table.upsert(1 << 40, 1, u64::min) == Upsert::New;
+            for key in 2..=4 {
+                table.upsert(key << 40, 1, u64::min);
+            }
+            let theirs = thread.join().unwrap();
+            assert!(first ^ theirs, "exactly one thread inserted the key");
+        });
+    }
 }
