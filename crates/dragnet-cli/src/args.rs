@@ -7,7 +7,7 @@ use std::time::Duration;
 use clap::builder::{PossibleValuesParser, RangedU64ValueParser, TypedValueParser};
 use clap::error::ErrorKind;
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
-use dragnet::{Engine, Entry, Faults, Options};
+use dragnet::{Determinism, Engine, Entry, Faults, Options};
 
 use crate::output;
 use crate::status::Status;
@@ -90,6 +90,10 @@ pub(crate) struct CheckArgs {
     #[arg(long)]
     exact: bool,
 
+    /// How often handlers run twice, to see whether they do the same [default: sample]
+    #[arg(long, value_parser = determinism())]
+    determinism: Option<Determinism>,
+
     /// Where to write a counterexample [default: SYSTEM[-BUG].trace.json]
     #[arg(long, value_name = "FILE")]
     pub(crate) trace: Option<PathBuf>,
@@ -116,6 +120,7 @@ impl CheckArgs {
     pub(crate) fn apply_to(&self, options: &mut Options) {
         options.engine = self.engine.unwrap_or(options.engine);
         options.exact |= self.exact;
+        options.determinism = self.determinism.unwrap_or(options.determinism);
         options.threads = self.threads.unwrap_or(options.threads);
         options.depth = self.depth.or(options.depth);
         options.memory = self.memory.or(options.memory);
@@ -222,6 +227,11 @@ fn examples(program: &str, entries: &[Entry]) -> String {
 
 fn engine() -> impl TypedValueParser<Value = Engine> {
     PossibleValuesParser::new(Engine::ALL.map(Engine::name)).try_map(|name| name.parse::<Engine>())
+}
+
+fn determinism() -> impl TypedValueParser<Value = Determinism> {
+    let names = Determinism::ALL.map(Determinism::name);
+    PossibleValuesParser::new(names).try_map(|name| name.parse::<Determinism>())
 }
 
 fn assignment(text: &str) -> Result<(String, String), String> {

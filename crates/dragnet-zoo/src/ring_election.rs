@@ -26,12 +26,7 @@ pub fn entry() -> Entry {
 
 fn check(nodes: usize, wrong: bool) -> Check<Cluster<Member>> {
     let highest = nodes as u8;
-    let cluster = Cluster::new(nodes, |node| {
-        let id = id_at(node, nodes);
-        let favours_lower = wrong && id == highest;
-        Member { id, favours_lower }
-    });
-    Check::new(cluster)
+    Check::new(cluster(nodes, wrong))
         .always("at most one leader", |s| {
             s.nodes().filter(|member| member.leads()).count() <= 1
         })
@@ -42,6 +37,15 @@ fn check(nodes: usize, wrong: bool) -> Check<Cluster<Member>> {
         .reachable("everybody knows the leader", |s| {
             s.nodes().all(|member| member.leader.is_some())
         })
+}
+
+/// A ring of members, of whom the one with the highest id may compare the wrong way round.
+pub fn cluster(nodes: usize, wrong: bool) -> Cluster<Member> {
+    Cluster::new(nodes, |node| {
+        let id = id_at(node, nodes);
+        let favours_lower = wrong && id == nodes as u8;
+        Member { id, favours_lower }
+    })
 }
 
 /// The id of a member: low ones at even places, rising, and high ones at odd places, falling.

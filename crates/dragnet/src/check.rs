@@ -7,7 +7,7 @@ use std::time::Duration;
 use crate::explore::{self, Control};
 use crate::property::{Claim, Predicate, Property, Reached};
 
-use crate::target::nodes::{Cluster, Faults, InFlight, Node, Snapshot};
+use crate::target::nodes::{Cluster, Determinism, Faults, InFlight, Node, Snapshot};
 use crate::target::{Target, Watch};
 use crate::trace::{Key, Trace};
 use crate::verdict::{Replay, ReplayError, Verdict};
@@ -70,6 +70,8 @@ pub struct Options {
     pub walks: u64,
     /// Whether whole states are kept instead of their fingerprints.
     pub exact: bool,
+    /// How often handlers of nodes run twice, to see whether they do the same.
+    pub determinism: Determinism,
     /// Which family of fingerprints is used.
     pub key: Key,
 }
@@ -85,6 +87,7 @@ impl Default for Options {
             seed: 0,
             walks: 100_000,
             exact: false,
+            determinism: Determinism::default(),
             key: Key::default(),
         }
     }
@@ -254,6 +257,12 @@ impl<T: Target> Check<T> {
     /// Keeps whole states instead of their fingerprints: slower and larger, with no chance of a collision.
     pub fn exact(mut self) -> Self {
         self.options.exact = true;
+        self
+    }
+
+    /// How often handlers of nodes run twice, to see whether they do the same: now and then unless said otherwise.
+    pub fn determinism(mut self, determinism: Determinism) -> Self {
+        self.options.determinism = determinism;
         self
     }
 

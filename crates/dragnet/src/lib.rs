@@ -79,8 +79,9 @@ pub use check::{AnyCheck, Check, Engine, Options};
 pub use explore::{Control, Progress};
 pub use system::{ComponentId, EventKind, Failure, FailureKind, Successor, System};
 pub use target::nodes::{
-    Cluster, Context, Either, Faults, FaultsError, InFlight, Network, Node, NodeEvent, NodeId,
-    Nodes, Role, Row, Snapshot, Timer, crashes, drops, duplicates, others, partitions, restarts,
+    ByDebug, Cluster, Context, Determinism, Digest, DigestOf, Digested, Either, Faults,
+    FaultsError, InFlight, Network, Node, NodeEvent, NodeId, Nodes, Opaque, OpaqueNode, Own, Past,
+    Role, Row, Snapshot, Timer, crashes, drops, duplicates, others, partitions, restarts,
 };
 pub use target::{NodeWork, Setting, Target, Watch};
 pub use trace::{

@@ -218,6 +218,8 @@ pub enum FailureKind {
     Assertion,
     /// The code panicked.
     Panic,
+    /// The code did not do the same when it was run again on the same state and input.
+    Nondeterminism,
 }
 
 impl Failure {
@@ -255,6 +257,7 @@ impl Display for Failure {
         let what = match self.kind() {
             FailureKind::Assertion => "assertion failed",
             FailureKind::Panic => "panicked",
+            FailureKind::Nondeterminism => "not deterministic",
         };
         write!(f, "{what}: {}", self.message())?;
         match self.location() {

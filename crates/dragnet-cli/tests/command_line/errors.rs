@@ -47,6 +47,10 @@ fn bad_usage_gets_one_line_that_names_the_choices() {
             &["did you mean `last-response`?"],
         ),
         (
+            "check paxos --determinism perhaps",
+            &["perhaps", "off, sample, always"],
+        ),
+        (
             "check paxos --engine sideways",
             &["sideways", "breadth, depth, random"],
         ),

@@ -18,6 +18,15 @@ fn a_system_that_holds_exits_with_0_and_says_so() {
 }
 
 #[test]
+fn handlers_that_run_twice_every_time_or_never_come_to_the_same() {
+    for determinism in ["off", "sample", "always"] {
+        let arguments = format!("check paxos --determinism {determinism}");
+        let run = Place::new().expect(&arguments, HOLDS);
+        assert_says(&run.stdout, &["3,381 distinct", "155 handler runs"]);
+    }
+}
+
+#[test]
 fn a_bug_exits_with_1_and_its_trace_replays_to_the_same_violation() {
     let place = Place::new();
     let check = place.expect("check tree --bug forwards-early", VIOLATED);

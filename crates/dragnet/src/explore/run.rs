@@ -39,6 +39,7 @@ impl<T: Target> Prepared<T> {
         let setting = Setting {
             watch: check.watch,
             key: check.options.key,
+            determinism: check.options.determinism,
             domain: Domain::new(check.options.workers()),
         };
         let name = check
@@ -201,6 +202,11 @@ impl<S: System> Search<'_, S> {
 
 fn outcome<T: Target>(prepared: &Prepared<T>, explored: &Explored) -> Outcome {
     if let Some((path, wrong)) = &explored.found {
+        if let Wrong::Failed(failure) = wrong
+            && failure.kind() == FailureKind::Nondeterminism
+        {
+            return Outcome::Inconclusive(failure.message().to_owned());
+        }
         if !happens_again(&prepared.space(), path, wrong) {
             return Outcome::Inconclusive(NOT_DETERMINISTIC.to_owned());
         }
@@ -286,6 +292,7 @@ fn violation<T: Target>(
             let property = match failure.kind() {
                 FailureKind::Assertion => "assertion",
                 FailureKind::Panic => "panic",
+                FailureKind::Nondeterminism => "determinism",
             };
             (property.to_owned(), ViolationKind::Failure(failure.clone()))
         }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use crate::system::System;
 use crate::tables::Domain;
 use crate::trace::Key;
-use nodes::{Cluster, Faults, Node, Nodes, Row, Snapshot};
+use nodes::{Cluster, Determinism, Faults, Node, Nodes, Row, Snapshot};
 
 /// Something that [`Check::new`](crate::Check::new) takes: a [`Cluster`], or any [`System`] itself.
 pub trait Target: Sized + 'static {
@@ -54,6 +54,7 @@ pub trait Target: Sized + 'static {
 pub struct Setting {
     pub(crate) watch: Watch,
     pub(crate) key: Key,
+    pub(crate) determinism: Determinism,
     pub(crate) domain: Arc<Domain>,
 }
 

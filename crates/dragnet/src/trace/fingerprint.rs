@@ -55,6 +55,11 @@ impl StableHasher {
     pub fn new(key: Key) -> Self {
         Self(Xxh3::with_seed(key.0))
     }
+
+    /// All 128 bits of the hash.
+    pub fn finish_128(&self) -> u128 {
+        self.0.digest128()
+    }
 }
 
 macro_rules! little_endian {

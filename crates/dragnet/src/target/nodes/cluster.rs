@@ -111,6 +111,21 @@ impl<N: Node> Cluster<N> {
         }
     }
 
+    /// The same cluster with other nodes that speak the same messages: wrapped ones, say.
+    pub fn map<M>(self, node: impl FnMut(N) -> M) -> Cluster<M>
+    where
+        M: Node<Msg = N::Msg>,
+    {
+        Cluster {
+            nodes: self.nodes.into_iter().map(node).collect(),
+            names: self.names,
+            network: self.network,
+            faults: self.faults,
+            workloads: self.workloads,
+            timer_budgets: self.timer_budgets,
+        }
+    }
+
     /// How messages travel. Unordered unless said otherwise.
     pub fn network(mut self, network: Network<N::Msg>) -> Self {
         self.network = network;

@@ -195,15 +195,16 @@ impl<M> Context<M> {
     /// A context for the next combination of choices after those of this run, or `None` after the last.
     ///
     /// Choices count like an odometer: the last one that is not at its end moves on, those behind it are forgotten.
-    pub(super) fn next_combination(mut self) -> Option<Self> {
-        while let Some(choice) = self.choices.last_mut() {
+    pub(super) fn next_combination(&self) -> Option<Self> {
+        let mut choices = self.choices.clone();
+        while let Some(choice) = choices.last_mut() {
             choice.taken += 1;
             if choice.taken < choice.options {
                 let mut next = Self::new(self.me, self.nodes);
-                next.choices = self.choices;
+                next.choices = choices;
                 return Some(next);
             }
-            self.choices.pop();
+            choices.pop();
         }
         None
     }

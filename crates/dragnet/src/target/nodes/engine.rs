@@ -9,12 +9,13 @@
 
 use std::hash::Hash;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use super::cell::{Cell, Cells};
 use super::cluster::{Cluster, Workload};
 use super::context::Context;
 use super::faults::{FaultKind, Faults};
+use super::guard::{self, Determinism, Run};
 use super::inbox::{self, Envelopes, Inboxes};
 use super::local::{Envelope, Input, Life, Local};
 use super::network::{Network, Order};
@@ -37,6 +38,7 @@ pub struct Nodes<N: Node> {
     pub(super) has_faults: bool,
     /// Deliveries that change nothing are left out, and their envelopes stay in flight.
     pub(super) skips_idle: bool,
+    determinism: Determinism,
     pub(super) key: Key,
     /// What hashes are bound with: the environment's, then for each node its local state's and its inbox's.
     pub(super) slots: Vec<u64>,
@@ -76,6 +78,8 @@ pub(super) struct InputItem<M> {
     pub(super) order: u64,
     /// Which capacity classes of the network a message belongs to, a bit each.
     pub(super) classes: u64,
+    /// A handler has been run twice with it.
+    guarded: AtomicBool,
 }
 
 impl<M: PartialEq> PartialEq for InputItem<M> {
@@ -155,8 +159,13 @@ pub(super) struct Rest<M> {
 
 impl<N: Node> Nodes<N> {
     pub(crate) fn new(cluster: Cluster<N>, setting: &Setting) -> Self {
-        let Setting { watch, key, domain } = setting;
-        let (watch, key) = (*watch, *key);
+        let Setting {
+            watch,
+            key,
+            determinism,
+            domain,
+        } = setting;
+        let (watch, key, determinism) = (*watch, *key, *determinism);
         if let Some(objection) = cluster.objection() {
             panic!("{objection}");
         }
@@ -193,6 +202,7 @@ impl<N: Node> Nodes<N> {
             has_faults: !faults.is_none(),
             faults,
             skips_idle,
+            determinism,
             key,
             crash_inputs: Vec::new(),
         };
@@ -293,6 +303,7 @@ impl<N: Node> Nodes<N> {
             input,
             order,
             classes,
+            guarded: AtomicBool::new(false),
         };
         self.inputs.intern(item, hash).0
     }
@@ -316,25 +327,62 @@ impl<N: Node> Nodes<N> {
     fn run_handler(&self, local: u32, input: u32, key: u64) -> u32 {
         let node = self.input(input).node().0;
         let before = &self.locals.get(local).local;
-        let mut outcomes = Vec::new();
-        let mut idle = true;
-        let mut combination = Some(Context::new(NodeId(node), self.nodes.len()));
-        while let Some(mut cx) = combination {
-            let after = self.handle(before, self.input(input), &mut cx);
-            idle &= cx.sent.is_empty()
+        let mut runs = self.run_for_each_choice(before, self.input(input));
+        let ran = runs.len() as u64;
+        self.handler_runs.fetch_add(ran, Ordering::Relaxed);
+        if self.must_guard(input, key) {
+            let again = self.run_for_each_choice(before, self.input(input));
+            if let Some(difference) = guard::difference(&runs, &again) {
+                let mut cx = Context::new(NodeId(node), self.nodes.len());
+                let input = self.happening(self.input(input));
+                cx.failure = Some(difference.failure(self.name(NodeId(node)), &input));
+                runs = vec![(before.clone(), cx)];
+            }
+        }
+        let idle = runs.iter().all(|(after, cx)| {
+            cx.sent.is_empty()
                 && cx.observations.is_empty()
                 && cx.failure.is_none()
-                && after == *before;
-            outcomes.push(self.intern_outcome(node, after, &mut cx));
-            combination = cx.next_combination();
-        }
-        let outcomes = outcomes.into_boxed_slice();
+                && after == before
+        });
+        let outcomes: Box<[_]> = runs
+            .into_iter()
+            .map(|(after, mut cx)| self.intern_outcome(node, after, &mut cx))
+            .collect();
         assert!(
             outcomes.len() <= usize::from(u16::MAX),
             "a handler offers more than 65,535 choices"
         );
         let id = self.outcomes.push(OutcomeSet { outcomes, idle });
         (self.memo.settle(key, u64::from(id) + 1) - 1) as u32
+    }
+
+    /// Runs the handler of an input once for each combination of choices.
+    fn run_for_each_choice(
+        &self,
+        before: &Local<N::State>,
+        input: &Input<N::Msg>,
+    ) -> Vec<Run<N::State, N::Msg>> {
+        let mut runs = Vec::new();
+        let mut next = Some(Context::new(input.node(), self.nodes.len()));
+        while let Some(mut cx) = next {
+            let after = self.handle(before, input, &mut cx);
+            next = cx.next_combination();
+            runs.push((after, cx));
+        }
+        runs
+    }
+
+    /// Whether the handler is run a second time: for each input at first, then for one state in sixteen.
+    fn must_guard(&self, input: u32, key: u64) -> bool {
+        match self.determinism {
+            Determinism::Off => false,
+            Determinism::Always => true,
+            Determinism::Sample => {
+                let known = self.inputs.get(input).guarded.swap(true, Ordering::Relaxed);
+                !known || key.is_multiple_of(16)
+            }
+        }
     }
 
     /// The local state after one run of a handler. What else it did is in `cx`, a panic as its failure.
@@ -344,7 +392,6 @@ impl<N: Node> Nodes<N> {
         input: &Input<N::Msg>,
         cx: &mut Context<N::Msg>,
     ) -> Local<N::State> {
-        self.handler_runs.fetch_add(1, Ordering::Relaxed);
         let mut after = before.clone();
         let ran = panics::catch(|| self.run_once(&mut after, input, cx));
         if let Err(failure) = ran {
@@ -441,21 +488,33 @@ impl<N: Node> Nodes<N> {
     }
 
     pub(super) fn start(&self, node: usize) -> Vec<Start<N::State>> {
-        let mut starts = Vec::new();
-        let mut combination = Some(Context::new(NodeId(node), self.nodes.len()));
-        while let Some(mut cx) = combination {
+        let runs = self.start_for_each_choice(node);
+        if self.determinism != Determinism::Off {
+            let again = self.start_for_each_choice(node);
+            if let Some(difference) = guard::difference(&runs, &again) {
+                panics::raise(difference.failure(self.name(NodeId(node)), "starts"));
+            }
+        }
+        let started = runs.into_iter().map(|(local, mut cx)| Start {
+            local,
+            sent: self.intern_sent(NodeId(node), &mut cx),
+        });
+        started.collect()
+    }
+
+    fn start_for_each_choice(&self, node: usize) -> Vec<Run<N::State, N::Msg>> {
+        let mut runs = Vec::new();
+        let mut next = Some(Context::new(NodeId(node), self.nodes.len()));
+        while let Some(mut cx) = next {
             let mut local = Local::up(self.nodes[node].on_start(&mut cx));
             if let Some(failure) = cx.failure.take() {
                 panics::raise(failure);
             }
             local.change_timers(&cx.timers);
-            starts.push(Start {
-                local,
-                sent: self.intern_sent(NodeId(node), &mut cx),
-            });
-            combination = cx.next_combination();
+            next = cx.next_combination();
+            runs.push((local, cx));
         }
-        starts
+        runs
     }
 
     /// The sum of a row from the contents of its parts alone, under any key.

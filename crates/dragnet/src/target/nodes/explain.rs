@@ -25,6 +25,25 @@ impl<N: Node> Nodes<N> {
         Some(text)
     }
 
+    /// What happens to a node with this input.
+    pub(super) fn happening(&self, input: &Input<N::Msg>) -> String {
+        match input {
+            Input::Deliver(envelope) => {
+                format!(
+                    "receives {:?} from {}",
+                    envelope.msg,
+                    self.name(envelope.from)
+                )
+            }
+            Input::RunOut(_, timer) => format!("timer {timer} runs out"),
+            &Input::Call(NodeId(id), call) => {
+                format!("is called: {:?}", self.workloads[id].calls[call as usize])
+            }
+            Input::Crash(_) => "crashes".to_owned(),
+            Input::Restart(_) => "restarts".to_owned(),
+        }
+    }
+
     /// One step: who acts, what it receives, what changes, what it sends.
     pub(super) fn tell(&self, before: &Row, event: &NodeEvent, after: Option<&Row>) -> Step {
         let node = NodeId(usize::from(event.node));
@@ -59,19 +78,9 @@ impl<N: Node> Nodes<N> {
                 ));
             }
             Kind::Heal => return network("heals".to_owned()),
-            Kind::Crash => "crashes".to_owned(),
-            Kind::Restart => "restarts".to_owned(),
-            Kind::Deliver => {
-                let (msg, from, _) = message(event.input);
-                format!("receives {msg} from {from}")
+            Kind::Crash | Kind::Restart | Kind::Deliver | Kind::Own => {
+                self.happening(self.input(event.input))
             }
-            Kind::Own => match self.input(event.input) {
-                Input::RunOut(_, timer) => format!("timer {timer} runs out"),
-                &Input::Call(NodeId(id), call) => {
-                    format!("is called: {:?}", self.workloads[id].calls[call as usize])
-                }
-                _ => unreachable!("a node gives itself only calls and timers"),
-            },
         };
         let mut step = Step {
             component: self.name(node).to_owned(),

@@ -3,14 +3,17 @@
 mod cell;
 mod cluster;
 mod context;
+mod digested;
 mod either;
 mod engine;
 mod explain;
 mod faults;
+mod guard;
 mod inbox;
 mod local;
 mod network;
 mod node;
+mod opaque;
 #[cfg(test)]
 mod reference;
 mod row;
@@ -19,11 +22,14 @@ mod steps;
 
 pub use cluster::Cluster;
 pub use context::Context;
+pub use digested::{ByDebug, Digest, DigestOf, Digested, Own};
 pub use either::{Either, Role};
 pub use engine::Nodes;
 pub use faults::{Faults, FaultsError, crashes, drops, duplicates, partitions, restarts};
+pub use guard::Determinism;
 pub use network::Network;
 pub use node::{Node, NodeId, Timer, others};
+pub use opaque::{Opaque, OpaqueNode, Past};
 pub use row::Row;
 pub use snapshot::{InFlight, Snapshot};
 pub use steps::NodeEvent;

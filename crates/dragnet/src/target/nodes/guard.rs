@@ -1,0 +1,175 @@
+//! The guard against handlers that are not deterministic: they run twice on equal states, and what they did is compared.
+
+use std::fmt::{Debug, Write};
+use std::str::FromStr;
+
+use super::context::Context;
+use super::local::Local;
+use crate::system::{Failure, FailureKind};
+
+/// How often a handler runs twice on the same state and input, to see whether it does the same.
+///
+/// Dragnet runs a handler once for each distinct state and input and remembers what it did. That is right only if it would
+/// do the same again.
+///
+/// ```
+/// use dragnet::{Check, Cluster, Context, Determinism, Node, NodeId, Outcome};
+/// use std::time::Instant;
+///
+/// /// Remembers when it began, which is another state in every run.
+/// struct Watch;
+///
+/// impl Node for Watch {
+///     type State = Option<Instant>;
+///     type Msg = ();
+///
+///     fn on_start(&self, cx: &mut Context<()>) -> Option<Instant> {
+///         cx.broadcast_to_others(());
+///         None
+///     }
+///
+///     fn on_message(&self, heard: &mut Option<Instant>, _from: NodeId, _: (), _cx: &mut Context<()>) {
+///         *heard = Some(Instant::now());
+///     }
+/// }
+///
+/// let verdict = Check::new(Cluster::new(2, |_| Watch)).determinism(Determinism::Always).run();
+/// let Outcome::Inconclusive(why) = &verdict.outcome else { panic!() };
+/// assert!(why.contains("is not deterministic") && why.contains("a clock"));
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Determinism {
+    /// Never.
+    Off,
+    /// On the first execution of each input, and now and then after that.
+    #[default]
+    Sample,
+    /// Every time.
+    Always,
+}
+
+impl Determinism {
+    /// Every way, in the order in which help texts name them.
+    pub const ALL: [Self; 3] = [Self::Off, Self::Sample, Self::Always];
+
+    /// Its name on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Off => "off",
+            Self::Sample => "sample",
+            Self::Always => "always",
+        }
+    }
+}
+
+impl FromStr for Determinism {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let known = Self::ALL.into_iter().find(|way| way.name() == text);
+        known.ok_or_else(|| {
+            let names = Self::ALL.map(Self::name).join(", ");
+            format!("determinism cannot be `{text}`; choose one of {names}")
+        })
+    }
+}
+
+/// What one run of a handler did: the state after it, and what is in its context.
+pub(super) type Run<S, M> = (Local<S>, Context<M>);
+
+/// How two series of runs differ, one run for each combination of choices; `None` when they do not.
+pub(super) fn difference<S, M>(first: &[Run<S, M>], second: &[Run<S, M>]) -> Option<Difference>
+where
+    S: Eq + Debug,
+    M: Eq + Debug,
+{
+    let runs = first.iter().zip(second);
+    let different = runs
+        .map(|(first, second)| between(first, second))
+        .find(|difference| !difference.is_none());
+    let choices = |runs: &[Run<S, M>]| match runs.len() {
+        1 => "it does one thing".to_owned(),
+        ways => format!("it chooses between {ways} things to do"),
+    };
+    different.or_else(|| {
+        (first.len() != second.len()).then(|| Difference {
+            first: vec![choices(first)],
+            second: vec![choices(second)],
+        })
+    })
+}
+
+/// What differed, a phrase for each part, the one time and the other.
+#[derive(Default)]
+pub(super) struct Difference {
+    first: Vec<String>,
+    second: Vec<String>,
+}
+
+impl Difference {
+    fn is_none(&self) -> bool {
+        self.first.is_empty()
+    }
+
+    fn add<T: PartialEq>(&mut self, first: &T, second: &T, show: impl Fn(&T) -> String) {
+        if first != second {
+            self.first.push(show(first));
+            self.second.push(show(second));
+        }
+    }
+
+    /// The failure with which a check of such a node ends.
+    pub(super) fn failure(&self, node: &str, input: &str) -> Failure {
+        let mut text = format!("{node} is not deterministic\n");
+        let lines = [
+            ("input", input.to_owned()),
+            ("once", self.first.join("; ")),
+            ("again", self.second.join("; ")),
+            ("causes", CAUSES.to_owned()),
+        ];
+        for (label, line) in lines {
+            let _ = writeln!(text, "  {label:<8} {line}");
+        }
+        Failure::new(
+            FailureKind::Nondeterminism,
+            text.trim_end().to_owned(),
+            None,
+        )
+    }
+}
+
+const CAUSES: &str = "usually the iteration order of a HashMap or HashSet, a clock, random numbers, or a static that \
+                      remembers earlier runs";
+
+fn between<S, M>((after, cx): &Run<S, M>, (other, other_cx): &Run<S, M>) -> Difference
+where
+    S: Eq + Debug,
+    M: Eq + Debug,
+{
+    let mut difference = Difference::default();
+    difference.add(after, other, |local| match local.state() {
+        Some(state) => format!("its state is {state:?}"),
+        None => format!("it is {local:?}"),
+    });
+    difference.add(&cx.sent, &other_cx.sent, |sent| {
+        let sent: Vec<String> = sent
+            .iter()
+            .map(|(to, msg)| format!("{msg:?} to {to}"))
+            .collect();
+        match &sent[..] {
+            [] => "it sends nothing".to_owned(),
+            sent => format!("it sends {}", sent.join(", ")),
+        }
+    });
+    difference.add(&cx.answers, &other_cx.answers, |answers| {
+        format!("it answers {answers:?}")
+    });
+    difference.add(&cx.observations, &other_cx.observations, |observed| {
+        format!("it observes {}", observed.join(", "))
+    });
+    difference.add(&cx.failure, &other_cx.failure, |failure| match failure {
+        Some(failure) => format!("it fails ({failure})"),
+        None => "it does not fail".to_owned(),
+    });
+    difference
+}
