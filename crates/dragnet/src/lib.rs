@@ -79,7 +79,7 @@ pub use check::{AnyCheck, Check, Engine, Options};
 pub use explore::{Control, Progress};
 pub use system::{ComponentId, EventKind, Failure, FailureKind, Successor, System};
 pub use target::nodes::{
-    ByDebug, Cluster, Context, Determinism, Digest, DigestOf, Digested, Either, Faults,
+    ByDebug, BySerde, Cluster, Context, Determinism, Digest, DigestOf, Digested, Either, Faults,
     FaultsError, InFlight, Network, Node, NodeEvent, NodeId, Nodes, Opaque, OpaqueNode, Own, Past,
     Role, Row, Snapshot, Timer, crashes, drops, duplicates, others, partitions, restarts,
 };

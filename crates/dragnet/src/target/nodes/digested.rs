@@ -12,7 +12,7 @@ use crate::trace::{Key, StableHasher};
 ///
 /// It reads and changes like the value inside. Two states with equal digests count as one, so a digest must hold
 /// everything that decides what a node does next. Where it comes from is `By`: [`Own`] is what the type itself writes as
-/// [`Digest`], [`ByDebug`] is what it prints, and with the feature `serde`, `BySerde` is what it serialises.
+/// [`Digest`], [`ByDebug`] is what it prints, and [`BySerde`](super::BySerde) is what it serialises.
 ///
 /// ```
 /// use dragnet::{ByDebug, Check, Cluster, Context, Digested, Node, NodeId};

@@ -1,5 +1,6 @@
 //! Event-handler nodes, the network between them, and what can go wrong.
 
+mod canonical;
 mod cell;
 mod cluster;
 mod context;
@@ -20,6 +21,7 @@ mod row;
 mod snapshot;
 mod steps;
 
+pub use canonical::BySerde;
 pub use cluster::Cluster;
 pub use context::Context;
 pub use digested::{ByDebug, Digest, DigestOf, Digested, Own};

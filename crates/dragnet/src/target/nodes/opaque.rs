@@ -19,8 +19,8 @@ use crate::trace::{Key, StableHasher};
 /// ```
 /// use dragnet::{Check, Cluster, Context, Node, NodeId, Opaque, OpaqueNode};
 ///
-/// /// Somebody else's counter: it cannot be cloned or compared.
-/// struct Counter(Box<dyn FnMut() -> u32 + Send>);
+/// /// Somebody else's counter: the closure inside can be neither cloned nor compared.
+/// struct Counter { count: u32, step: Box<dyn Fn(u32) -> u32 + Send> }
 ///
 /// struct Counting;
 ///
@@ -32,21 +32,20 @@ use crate::trace::{Key, StableHasher};
 ///
 ///     fn on_start(&self, cx: &mut Context<()>) -> Counter {
 ///         cx.broadcast_to_others(());
-///         let mut count = 0;
-///         Counter(Box::new(move || { count += 1; count - 1 }))
+///         Counter { count: 0, step: Box::new(|count| count + 1) }
 ///     }
 ///
 ///     fn on_message(&self, counter: &mut Counter, _from: NodeId, _: (), _cx: &mut Context<()>) {
-///         (counter.0)();
+///         counter.count = (counter.step)(counter.count);
 ///     }
 ///
 ///     fn view(&self, counter: &mut Counter) -> u32 {
-///         (counter.0)()
+///         counter.count
 ///     }
 /// }
 ///
 /// Check::new(Cluster::new(2, |_| Opaque::new(Counting)))
-///     .reachable("both have counted", |s| s.nodes().all(|count| **count > 0))
+///     .reachable("both have counted", |s| s.nodes().all(|count| **count == 1))
 ///     .run()
 ///     .assert_holds();
 /// ```
