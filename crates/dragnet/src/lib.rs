@@ -67,6 +67,7 @@ mod check;
 mod explore;
 mod panics;
 mod property;
+mod sterile;
 mod sync;
 mod system;
 mod tables;
