@@ -8,6 +8,9 @@ use std::sync::{Arc, Condvar, Mutex, mpsc};
 use std::time::{Duration, Instant, SystemTime};
 use std::{env, thread};
 
+use tracing::span::{Attributes, Id, Record};
+use tracing::{Event, Metadata, Subscriber};
+
 use dragnet::{Check, Cluster, Context, FailureKind, Node, NodeId, ViolationKind};
 
 const HOUR: Duration = Duration::from_secs(3600);
@@ -273,6 +276,44 @@ fn a_thread_local_begins_anew_in_every_run() {
     assert_eq!(runs, 1);
 }
 
+/// Counts the events that handlers of one test trace.
+struct Listener;
+
+const TRACED: &str = "sterile::traced";
+static HEARD: AtomicUsize = AtomicUsize::new(0);
+
+impl Subscriber for Listener {
+    fn enabled(&self, metadata: &Metadata<'_>) -> bool {
+        metadata.target() == TRACED
+    }
+
+    fn event(&self, _: &Event<'_>) {
+        HEARD.fetch_add(1, Ordering::SeqCst);
+    }
+
+    fn new_span(&self, _: &Attributes<'_>) -> Id {
+        Id::from_u64(1)
+    }
+
+    fn record(&self, _: &Id, _: &Record<'_>) {}
+    fn record_follows_from(&self, _: &Id, _: &Id) {}
+    fn enter(&self, _: &Id) {}
+    fn exit(&self, _: &Id) {}
+}
+
+#[test]
+fn what_a_handler_traces_goes_where_its_search_traces() {
+    tracing::subscriber::set_global_default(Listener).unwrap();
+    tracing::info!(target: TRACED, "before the search");
+    let traces = |_| Probe {
+        act: Arc::new(|| tracing::info!(target: TRACED, "in a handler")),
+        seen: Arc::default(),
+    };
+    let silent = Check::new(Cluster::new(1, traces)).threads(1).run();
+    silent.assert_holds();
+    assert_eq!(HEARD.load(Ordering::SeqCst), 1, "a search is silent");
+}
+
 /// Panics where it is told to.
 struct Panics {
     on_start: bool,
@@ -353,7 +394,6 @@ impl Node for Gossip {
     ) {
         println!("a rumour on standard output");
         eprintln!("a rumour on standard error");
-        tracing::info!("a rumour to trace");
         heard.push(rumour);
         if heard.len() < 3 {
             for (place, to) in self.audience().into_iter().take(2).enumerate() {
