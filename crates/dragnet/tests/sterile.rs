@@ -1,5 +1,6 @@
 //! Handlers that read the clock, iterate hash maps and draw random numbers behave the same in every run and process.
 
+use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
 use std::fmt::Debug;
 use std::process::Command;
@@ -15,53 +16,54 @@ use dragnet::{Check, Cluster, Context, FailureKind, Node, NodeId, ViolationKind}
 
 const HOUR: Duration = Duration::from_secs(3600);
 
-/// Does one thing when it starts, and again when the first node's message arrives.
-struct Probe<T> {
-    act: Arc<dyn Fn() -> T + Send + Sync>,
-    seen: Arc<Mutex<Vec<Seen<T>>>>,
+/// Does one thing when it starts, and again when the message arrives that it sends to itself.
+///
+/// It is not generic in what comes of it, because the checker is compiled anew for every type of node.
+#[derive(Clone)]
+struct Probe {
+    act: Arc<dyn Fn(Situation) + Send + Sync>,
 }
 
-/// What came of a run of a handler: which node's, whether on start.
-type Seen<T> = (NodeId, bool, T);
+/// Which node runs a handler, and whether it starts.
+type Situation = (NodeId, bool);
 
-impl<T: Send + 'static> Node for Probe<T> {
+impl Probe {
+    fn new(act: impl Fn(Situation) + Send + Sync + 'static) -> Self {
+        Self { act: Arc::new(act) }
+    }
+
+    fn check(&self, nodes: usize) -> Check<Cluster<Self>> {
+        Check::new(Cluster::new(nodes, |_| self.clone()))
+    }
+}
+
+impl Node for Probe {
     type State = bool;
     type Msg = ();
 
     fn on_start(&self, cx: &mut Context<()>) -> bool {
         cx.send(cx.me(), ());
-        self.seen
-            .lock()
-            .unwrap()
-            .push((cx.me(), true, (self.act)()));
+        (self.act)((cx.me(), true));
         false
     }
 
     fn on_message(&self, told: &mut bool, _: NodeId, (): (), cx: &mut Context<()>) {
         *told = true;
-        self.seen
-            .lock()
-            .unwrap()
-            .push((cx.me(), false, (self.act)()));
+        (self.act)((cx.me(), false));
     }
 }
 
 /// What `act` comes to in the handlers of two nodes that are explored twice.
-fn explored<T: Send + 'static>(act: impl Fn() -> T + Send + Sync + 'static) -> Vec<Seen<T>> {
-    let act: Arc<dyn Fn() -> T + Send + Sync> = Arc::new(act);
-    let seen = Arc::new(Mutex::new(Vec::new()));
+fn explored<T: Send + 'static>(act: impl Fn() -> T + Send + Sync + 'static) -> Vec<(Situation, T)> {
+    let (tell, told) = mpsc::channel();
+    let probe = Probe::new(move |situation| tell.send((situation, act())).unwrap());
     for threads in [1, 2] {
-        let probe = |_| Probe {
-            act: Arc::clone(&act),
-            seen: Arc::clone(&seen),
-        };
-        let verdict = Check::new(Cluster::new(2, probe)).threads(threads).run();
+        let verdict = probe.check(2).threads(threads).run();
         verdict.assert_holds();
         assert_eq!(verdict.statistics.states, 4);
     }
-    drop(act);
-    let seen = Arc::into_inner(seen).expect("no handler runs any more");
-    seen.into_inner().unwrap()
+    drop(probe);
+    told.into_iter().collect()
 }
 
 /// What `act` comes to in every handler.
@@ -70,29 +72,26 @@ where
     T: Send + PartialEq + Debug + 'static,
 {
     let mut seen = explored(act).into_iter();
-    let (_, _, first) = seen.next().expect("a handler has run");
-    for (node, starts, other) in seen {
+    let (_, first) = seen.next().expect("a handler has run");
+    for (situation, other) in seen {
         assert_eq!(
             other, first,
-            "{node} (starts: {starts}) saw something else than the first"
+            "{situation:?} saw something else than the first"
         );
     }
     first
 }
 
-/// What `act` comes to, which is the same whenever the same node does the same.
-fn in_each_situation<T>(act: impl Fn() -> T + Send + Sync + 'static) -> Vec<Seen<T>>
+/// What `act` comes to in each situation, where it always comes to the same.
+fn in_each_situation<T>(act: impl Fn() -> T + Send + Sync + 'static) -> HashMap<Situation, T>
 where
     T: Send + PartialEq + Debug + 'static,
 {
-    let mut distinct: Vec<Seen<T>> = Vec::new();
-    for seen in explored(act) {
-        match distinct
-            .iter()
-            .find(|known| (known.0, known.1) == (seen.0, seen.1))
-        {
-            Some(known) => assert_eq!(*known, seen, "a run again saw something else"),
-            None => distinct.push(seen),
+    let mut distinct = HashMap::new();
+    for (situation, seen) in explored(act) {
+        match distinct.entry(situation) {
+            Entry::Occupied(known) => assert_eq!(*known.get(), seen, "in {situation:?}"),
+            Entry::Vacant(place) => _ = place.insert(seen),
         }
     }
     assert_eq!(distinct.len(), 4, "two nodes, two handlers");
@@ -187,15 +186,15 @@ fn keys_that_a_thread_drew_before_do_not_reach_a_handler() {
 fn random_numbers_follow_from_node_state_and_input() {
     let drawn = in_each_situation(draw);
     let words: HashSet<&[u8]> = drawn
-        .iter()
-        .flat_map(|(_, _, drawn)| drawn.iter().flat_map(|bytes| bytes.chunks(8)))
+        .values()
+        .flat_map(|drawn| drawn.iter().flat_map(|bytes| bytes.chunks(8)))
         .collect();
     assert_eq!(words.len(), 4 * 3 * 4, "no word is drawn twice");
 }
 
 #[test]
 fn functions_of_c_see_the_same() {
-    let (time, of_day, raw, entropy) = in_each_situation(|| {
+    let seen = in_each_situation(|| {
         let mut of_day = libc::timeval {
             tv_sec: 0,
             tv_usec: 0,
@@ -219,9 +218,8 @@ fn functions_of_c_see_the_same() {
             let time = libc::time(std::ptr::null_mut());
             (time, of_day.tv_usec, raw.tv_nsec, entropy)
         }
-    })
-    .swap_remove(0)
-    .2;
+    });
+    let (time, of_day, raw, entropy) = seen[&(NodeId(0), true)];
     assert_eq!((time, of_day, raw), (1_767_225_600, 1, 2_000));
     assert_ne!(entropy, [0; 8]);
 }
@@ -305,42 +303,23 @@ impl Subscriber for Listener {
 fn what_a_handler_traces_goes_where_its_search_traces() {
     tracing::subscriber::set_global_default(Listener).unwrap();
     tracing::info!(target: TRACED, "before the search");
-    let traces = |_| Probe {
-        act: Arc::new(|| tracing::info!(target: TRACED, "in a handler")),
-        seen: Arc::default(),
-    };
-    let silent = Check::new(Cluster::new(1, traces)).threads(1).run();
+    let traces = Probe::new(|_| tracing::info!(target: TRACED, "in a handler"));
+    let silent = traces.check(1).threads(1).run();
     silent.assert_holds();
     assert_eq!(HEARD.load(Ordering::SeqCst), 1, "a search is silent");
-}
-
-/// Panics where it is told to.
-struct Panics {
-    on_start: bool,
-}
-
-impl Node for Panics {
-    type State = ();
-    type Msg = ();
-
-    fn on_start(&self, cx: &mut Context<()>) {
-        assert!(!self.on_start, "nothing works on {}", cx.me());
-        cx.send(cx.me(), ());
-    }
-
-    fn on_message(&self, (): &mut (), _: NodeId, (): (), cx: &mut Context<()>) {
-        panic!("nothing works on {}", cx.me());
-    }
 }
 
 #[test]
 fn a_panic_in_a_handler_keeps_its_message_and_place() {
     for on_start in [true, false] {
-        let verdict = Check::new(Cluster::new(1, |_| Panics { on_start })).run();
+        let fails = Probe::new(move |(node, starts)| {
+            assert_ne!(starts, on_start, "nothing works on {node}");
+        });
+        let verdict = fails.check(1).run();
         match &verdict.violation().unwrap().kind {
             ViolationKind::Failure(failure) => {
                 assert_eq!(failure.kind(), FailureKind::Panic);
-                assert_eq!(failure.message(), "nothing works on n0");
+                assert!(failure.message().contains("nothing works on n0"));
                 assert!(failure.location().unwrap().contains("sterile.rs"));
             }
             other => panic!("expected a panic, not {other:?}"),
