@@ -5,8 +5,8 @@
 //! steps:
 //!
 //! - *Replacements.* The functions of libc through which `std` and the `getrandom` crates reach the clock and the random
-//!   source are [replaced](replace) in this process. A thread that runs a handler gets the values of its own small
-//!   [world](world); every other thread gets the real ones.
+//!   source are replaced in this process (`replace`). A thread that runs a handler gets the values of its own small
+//!   world (`world`); every other thread gets the real ones.
 //! - *A fresh thread for each run.* `std` draws the keys of its hash maps once per thread and counts them up from map to
 //!   map, and random generators keep their state in thread-locals too. A thread that has run a handler is therefore not
 //!   clean any more, and no second one runs on it.
@@ -17,10 +17,11 @@
     feature = "sterile",
     not(all(
         target_os = "linux",
+        target_env = "gnu",
         any(target_arch = "x86_64", target_arch = "aarch64")
     ))
 ))]
-compile_error!("the feature `sterile` of dragnet exists on Linux on x86_64 and aarch64 only");
+compile_error!("the feature `sterile` of dragnet needs Linux with glibc on x86_64 or aarch64");
 
 #[cfg(feature = "sterile")]
 mod fresh;
