@@ -123,8 +123,8 @@ unsafe extern "C" fn getentropy(bytes: *mut c_void, length: size_t) -> c_int {
     }
 }
 
-/// C's `syscall` takes any number of arguments, which Rust cannot declare; but it receives them where a function of seven
-/// does. The jump hides from the optimiser that the two differ.
+/// C's `syscall` takes any number of arguments, which Rust cannot declare; but it receives them where a function of
+/// seven does. The jump hides from the optimiser that the two differ.
 #[unsafe(no_mangle)]
 #[unsafe(naked)]
 unsafe extern "C" fn syscall() -> c_long {
