@@ -65,10 +65,10 @@
 //! # Features
 //!
 //! `sterile` (Linux with glibc, x86_64 and aarch64): handlers that read the clock, build hash maps or draw random
-//! numbers through `std` or the `getrandom` crates behave the same in every run and every process, with no change to their
-//! source. The time begins anew in every run of a handler and moves when somebody looks; random numbers follow from the
-//! node, its state and its input; hash maps get the same keys; and each run has a thread of its own, with fresh
-//! thread-locals. Other threads keep the real clock and real random numbers.
+//! numbers through `std` or the `getrandom` crates behave the same in every run and every process, with no change to
+//! their source. The time begins anew in every run of a handler and moves when somebody looks; random numbers follow
+//! from the node, its state and its input; hash maps get the same keys; and each run has a thread of its own, with
+//! fresh thread-locals. Other threads keep the real clock and real random numbers.
 
 mod catalog;
 mod check;

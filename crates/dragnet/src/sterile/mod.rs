@@ -4,12 +4,12 @@
 //! draws a random number is none. With the feature `sterile` it becomes one, without a change to its source, in two
 //! steps:
 //!
-//! - *Replacements.* The functions of libc through which `std` and the `getrandom` crates reach the clock and the random
-//!   source are replaced in this process (`replace`). A thread that runs a handler gets the values of its own small
-//!   world (`world`); every other thread gets the real ones.
-//! - *A fresh thread for each run.* `std` draws the keys of its hash maps once per thread and counts them up from map to
-//!   map, and random generators keep their state in thread-locals too. A thread that has run a handler is therefore not
-//!   clean any more, and no second one runs on it.
+//! - *Replacements.* The functions of libc through which `std` and the `getrandom` crates reach the clock and the
+//!   random source are replaced in this process (`replace`). A thread that runs a handler gets the values of its own
+//!   small world (`world`); every other thread gets the real ones.
+//! - *A fresh thread for each run.* `std` draws the keys of its hash maps once per thread and counts them up from map
+//!   to map, and random generators keep their state in thread-locals too. A thread that has run a handler is therefore
+//!   not clean any more, and no second one runs on it.
 //!
 //! Without the feature a handler runs where it is called.
 
