@@ -61,12 +61,21 @@
 //!
 //! Data flows one way: a *target* ([`System`]) is walked by an *explorer*, each step judged by *properties*, and what
 //! comes out is a [`Verdict`].
+//!
+//! # Features
+//!
+//! `sterile` (Linux with glibc, x86_64 and aarch64): handlers that read the clock, build hash maps or draw random
+//! numbers through `std` or the `getrandom` crates behave the same in every run and every process, with no change to
+//! their source. The time begins anew in every run of a handler and moves when somebody looks; random numbers follow
+//! from the node, its state and its input; hash maps get the same keys; and each run has a thread of its own, with
+//! fresh thread-locals. Other threads keep the real clock and real random numbers.
 
 mod catalog;
 mod check;
 mod explore;
 mod panics;
 mod property;
+mod sterile;
 mod sync;
 mod system;
 mod tables;

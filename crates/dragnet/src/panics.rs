@@ -55,6 +55,8 @@ pub(crate) fn message(payload: &(dyn Any + Send)) -> String {
         (*text).to_owned()
     } else if let Some(text) = payload.downcast_ref::<String>() {
         text.clone()
+    } else if let Some(raised) = payload.downcast_ref::<Failure>() {
+        raised.to_string()
     } else {
         "a panic without a message".to_owned()
     }

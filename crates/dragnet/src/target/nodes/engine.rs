@@ -22,6 +22,7 @@ use super::network::{Network, Order};
 use super::row::Row;
 use super::{InFlight, Node, NodeId, Snapshot, Timer};
 use crate::panics;
+use crate::sterile;
 use crate::system::Failure;
 use crate::tables::{Arena, FlatTable, Interner};
 use crate::target::{Setting, Watch};
@@ -392,12 +393,18 @@ impl<N: Node> Nodes<N> {
         input: &Input<N::Msg>,
         cx: &mut Context<N::Msg>,
     ) -> Local<N::State> {
-        let mut after = before.clone();
-        let ran = panics::catch(|| self.run_once(&mut after, input, cx));
-        if let Err(failure) = ran {
-            cx.failure = Some(failure);
-            return before.clone();
-        }
+        let ran = sterile::run(&(before, input), || {
+            let mut after = before.clone();
+            self.run_once(&mut after, input, cx);
+            after
+        });
+        let mut after = match ran {
+            Ok(after) => after,
+            Err(failure) => {
+                cx.failure = Some(failure);
+                return before.clone();
+            }
+        };
         after.change_timers(&cx.timers);
         after.answered = (after.answered + cx.answers.len() as u32).min(after.called);
         after
@@ -506,10 +513,12 @@ impl<N: Node> Nodes<N> {
         let mut runs = Vec::new();
         let mut next = Some(Context::new(NodeId(node), self.nodes.len()));
         while let Some(mut cx) = next {
-            let mut local = Local::up(self.nodes[node].on_start(&mut cx));
-            if let Some(failure) = cx.failure.take() {
-                panics::raise(failure);
-            }
+            let started = sterile::run(&NodeId(node), || self.nodes[node].on_start(&mut cx));
+            let failure = cx.failure.take();
+            let mut local = match (started, failure) {
+                (Ok(state), None) => Local::up(state),
+                (Err(failure), _) | (_, Some(failure)) => panics::raise(failure),
+            };
             local.change_timers(&cx.timers);
             next = cx.next_combination();
             runs.push((local, cx));

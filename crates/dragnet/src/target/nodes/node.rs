@@ -9,7 +9,8 @@ use super::Context;
 ///
 /// A handler changes the node's state through `&mut`, and acts on the world through its [`Context`]. It must be
 /// deterministic: everything that it does follows from the state, the input and what [`Context::choose`] returned, so
-/// no clock, no random numbers, no shared statics. Only [`on_start`](Node::on_start) and
+/// no clock, no random numbers, no shared statics. (The feature `sterile` takes clock and random numbers into Dragnet's
+/// hands, for code that reads them all the same.) Only [`on_start`](Node::on_start) and
 /// [`on_message`](Node::on_message) must be written.
 ///
 /// ```

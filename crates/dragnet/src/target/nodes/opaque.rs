@@ -8,6 +8,8 @@ use std::sync::{Arc, Mutex};
 
 use super::context::Context;
 use super::{Node, NodeId, Timer};
+use crate::panics;
+use crate::sterile;
 use crate::trace::{Key, StableHasher};
 
 /// The code of a node whose state is a thing of its own: a published library, say, that nobody made to be checked.
@@ -177,13 +179,13 @@ impl<N: OpaqueNode> Opaque<N> {
     /// The state that this history leads to: one that is ready, or one made by letting it all happen again.
     fn revive(&self, history: &Arc<History<N>>) -> N::State {
         let mut missing = Vec::new();
-        let mut state = None;
+        let mut ready = None;
         let mut at = Some(history);
         {
             let mut warm = self.warm.lock().unwrap();
             while let Some(history) = at {
-                state = warm.take(history);
-                if state.is_some() {
+                if let Some(state) = warm.take(history) {
+                    ready = Some((state, history.hash));
                     break;
                 }
                 missing.push(history);
@@ -192,24 +194,36 @@ impl<N: OpaqueNode> Opaque<N> {
         }
         for history in missing.into_iter().rev() {
             let mut cx = Context::choosing(history.me, history.nodes, &history.choices);
-            state = Some(self.run(state, &history.step, &mut cx));
+            ready = Some((self.run(ready, &history.step, &mut cx), history.hash));
         }
-        state.expect("a history begins with a start")
+        ready.expect("a history begins with a start").0
     }
 
-    fn run(&self, state: Option<N::State>, step: &Step<N>, cx: &mut Context<N::Msg>) -> N::State {
-        let mut state = match step {
-            Step::Start => return self.node.on_start(cx),
-            Step::Recover(disk) => return self.node.on_recover(disk.clone(), cx),
-            _ => state.expect("only a node that has begun does anything"),
-        };
-        match step {
-            Step::Start | Step::Recover(_) => unreachable!("they begin anew"),
-            Step::Message(from, msg) => self.node.on_message(&mut state, *from, msg.clone(), cx),
-            Step::Timer(timer) => self.node.on_timer(&mut state, *timer, cx),
-            Step::Call(call) => self.node.on_call(&mut state, call.clone(), cx),
-        }
-        state
+    /// Lets `step` happen to a state, or begin one. It is the same situation whenever it happens again.
+    fn run(
+        &self,
+        before: Option<(N::State, u128)>,
+        step: &Step<N>,
+        cx: &mut Context<N::Msg>,
+    ) -> N::State {
+        let situation = (before.as_ref().map(|(_, hash)| *hash), step);
+        let ran = sterile::run(&situation, || {
+            let mut state = match step {
+                Step::Start => return self.node.on_start(cx),
+                Step::Recover(disk) => return self.node.on_recover(disk.clone(), cx),
+                _ => before.expect("only a node that has begun does anything").0,
+            };
+            match step {
+                Step::Start | Step::Recover(_) => unreachable!("they begin anew"),
+                Step::Message(from, msg) => {
+                    self.node.on_message(&mut state, *from, msg.clone(), cx);
+                }
+                Step::Timer(timer) => self.node.on_timer(&mut state, *timer, cx),
+                Step::Call(call) => self.node.on_call(&mut state, call.clone(), cx),
+            }
+            state
+        });
+        ran.unwrap_or_else(|failure| panics::raise(failure))
     }
 
     /// Lets `step` happen for the first time.
@@ -220,7 +234,7 @@ impl<N: OpaqueNode> Opaque<N> {
 
     fn go_on(&self, past: &mut Past<N>, step: Step<N>, cx: &mut Context<N::Msg>) {
         let before = Arc::clone(past.history());
-        let state = self.run(Some(self.revive(&before)), &step, cx);
+        let state = self.run(Some((self.revive(&before), before.hash)), &step, cx);
         *past = self.past(state, Some(before), step, cx);
     }
 
