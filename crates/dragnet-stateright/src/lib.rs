@@ -91,6 +91,6 @@ mod node;
 mod target;
 
 pub use cluster::{NoEquivalent, cluster};
-pub use model::{CheckableModel, ModelSystem, Taken};
+pub use model::{CheckableModel, ModelSystem, Reflexive};
 pub use node::{ActorNode, ActorState, CheckableActor, timer};
 pub use target::{Stateright, check, check_actors};

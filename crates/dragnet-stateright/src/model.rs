@@ -2,16 +2,17 @@
 
 use std::fmt::{self, Debug};
 use std::hash::Hash;
+use std::ops::Deref;
 use std::sync::Arc;
 
 use dragnet::{ComponentId, EventKind, Failure, Fingerprint, Key, Step, Successor, System};
 use stateright::Model;
 
 /// A Stateright [`Model`] that Dragnet can check. Nothing implements this by hand: it is every model whose states and
-/// actions can be shared, compared and shown. A state must be `Eq`, which Stateright itself does not ask for.
+/// actions can be shared, compared and shown.
 pub trait CheckableModel:
     Model<
-        State: Clone + Eq + Hash + Debug + Send + Sync,
+        State: Clone + PartialEq + Hash + Debug + Send + Sync,
         Action: Clone + PartialEq + Debug + Send + Sync,
     > + Send
     + Sync
@@ -22,7 +23,7 @@ pub trait CheckableModel:
 impl<M> CheckableModel for M
 where
     M: Model + Send + Sync + 'static,
-    M::State: Clone + Eq + Hash + Debug + Send + Sync,
+    M::State: Clone + PartialEq + Hash + Debug + Send + Sync,
     M::Action: Clone + PartialEq + Debug + Send + Sync,
 {
 }
@@ -35,7 +36,7 @@ where
 ///
 /// ```
 /// use dragnet::{Check, System};
-/// use dragnet_stateright::ModelSystem;
+/// use dragnet_stateright::{ModelSystem, Reflexive};
 /// use stateright::Model;
 ///
 /// /// Counts up, and never to an odd number.
@@ -51,9 +52,9 @@ where
 /// }
 ///
 /// let mut events = Vec::new();
-/// ModelSystem::new(Even).events(&4, &mut events);
+/// ModelSystem::new(Even).events(&Reflexive(4), &mut events);
 /// assert_eq!(events.len(), 1);
-/// Check::new(ModelSystem::new(Even)).always("even", |n| n % 2 == 0).reachable("6", |n| *n == 6).run().assert_holds();
+/// Check::new(ModelSystem::new(Even)).always("even", |n| **n % 2 == 0).reachable("6", |n| **n == 6).run().assert_holds();
 /// ```
 pub struct ModelSystem<M: CheckableModel> {
     model: Arc<M>,
@@ -107,32 +108,40 @@ impl<M: CheckableModel> ModelSystem<M> {
     }
 }
 
-/// An action of a model that is taken.
+/// A state or an action of a model, which this dereferences to.
 ///
-/// Stateright asks for no more than `PartialEq` of an action. An action that does not equal itself, for one with a NaN
-/// in it, would not be recognised again; nothing else depends on it.
-#[derive(Clone, PartialEq)]
-pub struct Taken<A>(pub A);
+/// Stateright asks for no more than `PartialEq` of them, and its own histories have no more. Here it is taken for an
+/// equivalence: whatever holds a NaN is never found again, and its space has no end.
+#[derive(Clone, PartialEq, Hash)]
+pub struct Reflexive<T>(pub T);
 
-impl<A: PartialEq> Eq for Taken<A> {}
+impl<T: PartialEq> Eq for Reflexive<T> {}
 
-impl<A: Debug> Debug for Taken<A> {
+impl<T: Debug> Debug for Reflexive<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.fmt(f)
     }
 }
 
-impl<M: CheckableModel> System for ModelSystem<M> {
-    type State = M::State;
-    type Event = Taken<M::Action>;
+impl<T> Deref for Reflexive<T> {
+    type Target = T;
 
-    fn initial(&self) -> Vec<M::State> {
+    fn deref(&self) -> &T {
+        &self.0
+    }
+}
+
+impl<M: CheckableModel> System for ModelSystem<M> {
+    type State = Reflexive<M::State>;
+    type Event = Reflexive<M::Action>;
+
+    fn initial(&self) -> Vec<Self::State> {
         let mut states = self.model.init_states();
         states.retain(|state| self.model.within_boundary(state));
-        states
+        states.into_iter().map(Reflexive).collect()
     }
 
-    fn events(&self, state: &M::State, out: &mut Vec<Taken<M::Action>>) {
+    fn events(&self, state: &Self::State, out: &mut Vec<Reflexive<M::Action>>) {
         let mut actions = Vec::new();
         self.model.actions(state, &mut actions);
         // One that panics is an event: taking it fails.
@@ -140,40 +149,46 @@ impl<M: CheckableModel> System for ModelSystem<M> {
             let followed = Failure::catch(|| self.follow(state, action.clone()));
             !matches!(followed, Ok(None))
         });
-        out.extend(actions.into_iter().map(Taken));
+        out.extend(actions.into_iter().map(Reflexive));
     }
 
-    fn next(&self, state: &M::State, event: &Taken<M::Action>) -> Result<M::State, Failure> {
+    fn next(
+        &self,
+        state: &Self::State,
+        event: &Reflexive<M::Action>,
+    ) -> Result<Self::State, Failure> {
         let next = self.follow(state, event.0.clone());
-        Ok(next
-            .expect("the model ignores an action that it followed before: it is not deterministic"))
+        let next = next.expect("an action that the model followed once, it always follows");
+        Ok(Reflexive(next))
     }
 
     /// Each action is tried once, where `events` and then `next` would try it twice.
     fn successors(
         &self,
-        state: &M::State,
-        _scratch: &mut Vec<Taken<M::Action>>,
-        out: &mut Vec<Successor<M::State>>,
+        state: &Self::State,
+        _scratch: &mut Vec<Reflexive<M::Action>>,
+        out: &mut Vec<Successor<Self::State>>,
     ) {
         let mut actions = Vec::new();
         self.model.actions(state, &mut actions);
         let followed = actions
             .into_iter()
             .filter_map(|action| Failure::catch(|| self.follow(state, action)).transpose());
-        let numbered = followed.enumerate();
-        out.extend(numbered.map(|(position, next)| Successor { position, next }));
+        out.extend(followed.enumerate().map(|(position, next)| Successor {
+            position,
+            next: next.map(Reflexive),
+        }));
     }
 
-    fn fingerprint(&self, state: &M::State, key: Key) -> Fingerprint {
+    fn fingerprint(&self, state: &Self::State, key: Key) -> Fingerprint {
         (self.reading.fingerprint)(state, key)
     }
 
-    fn kind(&self, _state: &M::State, event: &Taken<M::Action>) -> EventKind {
+    fn kind(&self, _state: &Self::State, event: &Reflexive<M::Action>) -> EventKind {
         (self.reading.kind)(&event.0)
     }
 
-    fn component(&self, event: &Taken<M::Action>) -> ComponentId {
+    fn component(&self, event: &Reflexive<M::Action>) -> ComponentId {
         (self.reading.component)(&event.0)
     }
 
@@ -183,14 +198,14 @@ impl<M: CheckableModel> System for ModelSystem<M> {
 
     fn explain(
         &self,
-        before: &M::State,
-        event: &Taken<M::Action>,
-        after: Option<&M::State>,
+        before: &Self::State,
+        event: &Reflexive<M::Action>,
+        after: Option<&Self::State>,
     ) -> Step {
-        (self.reading.explain)(&self.model, before, &event.0, after)
+        (self.reading.explain)(&self.model, before, &event.0, after.map(|after| &after.0))
     }
 
-    fn introduce(&self, state: &M::State) -> Vec<String> {
+    fn introduce(&self, state: &Self::State) -> Vec<String> {
         (self.reading.introduce)(&self.model, state)
     }
 }

@@ -12,14 +12,14 @@ use dragnet::{Context, Node, NodeId, Timer};
 use stateright::actor::{Actor, Command, Id, Out};
 
 /// A Stateright [`Actor`] that Dragnet can check. Nothing implements this by hand: it is every actor whose parts can be
-/// shared and compared. Its state and its storage must be `Eq`, which Stateright itself does not ask for.
+/// shared.
 pub trait CheckableActor:
     Actor<
         Msg: Send + Sync + 'static,
-        State: Eq + Send + Sync + 'static,
+        State: Send + Sync + 'static,
         Timer: Send + Sync + 'static,
         Random: Send + Sync + 'static,
-        Storage: Eq + Send + Sync + 'static,
+        Storage: Send + Sync + 'static,
     > + Send
     + Sync
     + 'static
@@ -30,10 +30,10 @@ impl<A> CheckableActor for A
 where
     A: Actor + Send + Sync + 'static,
     A::Msg: Send + Sync + 'static,
-    A::State: Eq + Send + Sync + 'static,
+    A::State: Send + Sync + 'static,
     A::Timer: Send + Sync + 'static,
     A::Random: Send + Sync + 'static,
-    A::Storage: Eq + Send + Sync + 'static,
+    A::Storage: Send + Sync + 'static,
 {
 }
 
@@ -84,7 +84,9 @@ pub struct ActorNode<A> {
 }
 
 /// What an actor remembers: its state, to which this dereferences, with what it has saved and left open.
-#[derive(Clone, PartialEq, Eq, Hash)]
+///
+/// Stateright asks for no more than `PartialEq` of a state. Here it is taken for an equivalence.
+#[derive(Clone, PartialEq, Hash)]
 pub struct ActorState<S, T, R, D> {
     state: S,
     saved: Option<D>,
@@ -100,6 +102,8 @@ type StateOf<A> = ActorState<
     <A as Actor>::Random,
     <A as Actor>::Storage,
 >;
+
+impl<S: PartialEq, T: PartialEq, R: PartialEq, D: PartialEq> Eq for ActorState<S, T, R, D> {}
 
 impl<S, T, R, D> ActorState<S, T, R, D> {
     /// What the actor has saved, and finds when it starts again.

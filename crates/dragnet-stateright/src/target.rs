@@ -10,7 +10,7 @@ use stateright::actor::ActorModel;
 use stateright::{Expectation, Property};
 
 use crate::actors;
-use crate::model::{CheckableModel, ModelSystem};
+use crate::model::{CheckableModel, ModelSystem, Reflexive};
 use crate::node::CheckableActor;
 
 /// A check of `model` with the properties that it brings: `always` stays always, `sometimes` becomes reachable, the
@@ -80,7 +80,7 @@ pub fn check_actors<A, C, H>(model: ActorModel<A, C, H>) -> Check<Stateright<Act
 where
     A: CheckableActor<Msg: Ord, Timer: Ord>,
     C: Send + Sync + 'static,
-    H: Clone + Eq + Debug + Hash + Send + Sync + 'static,
+    H: Clone + PartialEq + Debug + Hash + Send + Sync + 'static,
 {
     Stateright::actors(model).check()
 }
@@ -184,7 +184,7 @@ impl<A, C, H> Stateright<ActorModel<A, C, H>>
 where
     A: CheckableActor<Msg: Ord, Timer: Ord>,
     C: Send + Sync + 'static,
-    H: Clone + Eq + Debug + Hash + Send + Sync + 'static,
+    H: Clone + PartialEq + Debug + Hash + Send + Sync + 'static,
 {
     /// A model of actors, read as such: see [`check_actors`].
     pub fn actors(model: ActorModel<A, C, H>) -> Self {
@@ -220,7 +220,7 @@ impl<M: CheckableModel> Target for Stateright<M> {
         self.system
     }
 
-    fn view<'a>(_system: &'a ModelSystem<M>, state: &'a M::State) -> &'a M::State {
+    fn view<'a>(_system: &'a ModelSystem<M>, state: &'a Reflexive<M::State>) -> &'a M::State {
         state
     }
 
