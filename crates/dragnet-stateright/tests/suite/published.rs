@@ -1,17 +1,19 @@
 //! The state counts that Stateright 0.31 publishes in its tests and examples, found through the adapter.
 
-mod models;
-
 use std::collections::BTreeSet;
-use std::sync::{Arc, Mutex};
 
 use dragnet::{Check, ViolationKind};
 use dragnet_stateright::{ModelSystem, Stateright, check, check_actors};
-use models::small::{Clock, Countdown, Die, Equation, Idler, Processes, Rethinker, Sleeper};
-use models::{abd, assert_states, counting::Increment, paxos, ping_pong, single_copy, two_phase};
 use stateright::actor::{ActorModel, Envelope, Id, LossyNetwork, Network};
+use stateright::{Checker, Model, Property};
 
-use two_phase::TwoPhase;
+use crate::models::counting::Increment;
+use crate::models::rules::{Rules, bytes, clock, processes};
+use crate::models::scripted::{
+    Scripted, countdown, die, idler, model, rethinker, sleeper, waiting_for_one,
+};
+use crate::models::two_phase::TwoPhase;
+use crate::models::{abd, assert_states, paxos, ping_pong, single_copy, space};
 
 #[test]
 fn two_phase_commit_has_288_states_with_three_managers() {
@@ -23,26 +25,31 @@ fn two_phase_commit_has_8_832_states_with_five_managers() {
     assert_states(|| check(TwoPhase { managers: 5 }), 8_832);
 }
 
+/// Looks for two bytes with `2x + 4y = 7`, or, if it is to be solvable, `2x + 10y = 14`.
+fn equation(solvable: bool) -> Rules {
+    fn solved(&(x, y): &(u8, u8), by: u8, sum: u8) -> bool {
+        2_u8.wrapping_mul(x).wrapping_add(by.wrapping_mul(y)) == sum
+    }
+    bytes().property(if solvable {
+        Property::sometimes("solved", |_, state| solved(state, 10, 14))
+    } else {
+        Property::sometimes("solved", |_, state| solved(state, 4, 7))
+    })
+}
+
 #[test]
 fn the_linear_equation_without_a_solution_has_all_65_536_states() {
-    let unsolvable = || Equation {
-        factors: (2, 4),
-        sum: 7,
-    };
-    assert_states(|| Check::new(ModelSystem::new(unsolvable())), 256 * 256);
-    let verdict = check(unsolvable()).run();
+    assert_states(|| check(bytes()), 256 * 256);
+    let verdict = check(equation(false)).run();
     let violation = verdict.violation().expect("nothing solves it");
-    assert_eq!(violation.property, "solvable");
+    assert_eq!(violation.property, "solved");
     assert_eq!(violation.kind, ViolationKind::Unreached);
+    assert_eq!(verdict.states(), 256 * 256);
 }
 
 #[test]
 fn the_linear_equation_with_a_solution_is_solvable() {
-    let solvable = Equation {
-        factors: (2, 10),
-        sum: 14,
-    };
-    check(solvable).run().assert_holds();
+    check(equation(true)).run().assert_holds();
 }
 
 #[test]
@@ -57,9 +64,22 @@ fn two_threads_without_a_lock_have_13_states_and_lose_an_update() {
 }
 
 #[test]
+fn with_a_lock_no_update_is_lost_and_stateright_finds_the_same_states() {
+    for threads in [2, 3] {
+        let model = || Increment {
+            threads,
+            locked: true,
+        };
+        let theirs = model().checker().spawn_bfs().join();
+        theirs.assert_properties();
+        assert_states(|| check(model()), theirs.unique_state_count() as u64);
+    }
+}
+
+#[test]
 fn the_clock_has_two_states_and_two_processes_nine() {
-    assert_states(|| check(Clock), 2);
-    assert_states(|| check(Processes), 9);
+    assert_states(|| check(clock()), 2);
+    assert_states(|| check(processes()), 9);
 }
 
 #[test]
@@ -109,90 +129,59 @@ fn a_message_to_nobody_is_never_delivered() {
     let to_nobody = Envelope {
         src: 0.into(),
         dst: 99.into(),
-        msg: (),
+        msg: 0,
     };
     let network = Network::new_unordered_duplicating([to_nobody]);
-    let model = || {
-        ActorModel::<_, (), ()>::new((), ())
-            .actor(Idler)
-            .init_network(network.clone())
-    };
-    assert_states(|| check_actors(model()), 1);
+    assert_states(|| check_actors(model([idler()], network.clone())), 1);
 }
 
 #[test]
 fn what_an_actor_ignores_is_taken_on_an_ordered_network_only() {
     let states = |network: Network<u8>, expected| {
-        let actors = [
-            Countdown { ignored: Some(2) },
-            Countdown { ignored: Some(2) },
-        ];
-        let model = || {
-            ActorModel::<_, (), ()>::new((), ())
-                .actors(actors.clone())
-                .init_network(network.clone())
-        };
-        assert_states(|| check_actors(model()), expected);
+        let actors = || model(waiting_for_one(), network.clone());
+        assert_states(|| check_actors(actors()), expected);
     };
+    states(Network::new_unordered_duplicating([]), 2);
     states(Network::new_unordered_nonduplicating([]), 2);
     states(Network::new_ordered([]), 3);
 }
 
 #[test]
 fn an_ordered_network_keeps_the_order() {
-    let received = |network: Network<u8>| {
-        let actors = [Countdown { ignored: None }, Countdown { ignored: None }];
-        let model = ActorModel::<_, (), ()>::new((), ())
-            .actors(actors)
-            .init_network(network);
-        let seen = Arc::new(Mutex::new(BTreeSet::new()));
-        let seeing = Arc::clone(&seen);
-        let check = check_actors(model).always("seen", move |state| {
-            seeing
-                .lock()
-                .unwrap()
-                .insert(state.actor_states[1].to_vec())
-                || true
-        });
-        check.run().assert_holds();
-        let seen = seen.lock().unwrap();
-        seen.clone()
+    let received = |network: Network<u8>| -> BTreeSet<Vec<u8>> {
+        let model = || model(countdown(), network.clone());
+        let states = space(&model(), 100).expect("they are few");
+        assert_states(|| check_actors(model()), states.len() as u64);
+        states
+            .iter()
+            .map(|state| state.actor_states[1].to_vec())
+            .collect()
     };
     let in_order: [&[u8]; 3] = [&[], &[2], &[2, 1]];
     let any: [&[u8]; 5] = [&[], &[1], &[1, 2], &[2], &[2, 1]];
-    assert!(
-        received(Network::new_ordered([]))
-            .iter()
-            .eq(in_order.iter())
-    );
+    assert!(received(Network::new_ordered([])).iter().eq(in_order));
     assert!(
         received(Network::new_unordered_nonduplicating([]))
             .iter()
-            .eq(any.iter())
+            .eq(any)
     );
 }
 
 #[test]
 fn a_timer_runs_out_once() {
-    let model = || ActorModel::<_, (), ()>::new((), ()).actor(Sleeper);
-    assert_states(|| check_actors(model()), 2);
+    assert_states(|| check_actors(alone(sleeper())), 2);
 }
 
 #[test]
 fn random_choices_are_all_taken_and_can_be_made_anew() {
-    let die = || ActorModel::<_, (), ()>::new((), ()).actor(Die(3));
-    assert_states(|| check_actors(die()), 4);
-    let rethinker = || ActorModel::<_, (), ()>::new((), ()).actor(Rethinker);
-    assert_states(|| check_actors(rethinker()), 9);
+    assert_states(|| check_actors(alone(die(3))), 4);
+    assert_states(|| check_actors(alone(rethinker())), 9);
 }
 
 #[test]
 fn one_of_three_actors_can_be_down() {
-    let model = || {
-        ActorModel::<_, (), ()>::new((), ())
-            .actors(vec![Idler; 3])
-            .max_crashes(1)
-    };
+    let idlers = || [idler(), idler(), idler()];
+    let model = || model(idlers(), Network::new_unordered_duplicating([])).max_crashes(1);
     assert_states(|| check_actors(model()), 4);
 }
 
@@ -203,4 +192,8 @@ fn actors_that_are_lists_of_messages_have_seven_states() {
     };
     let model = || ActorModel::<_, (), ()>::new((), ()).actors([send(1, "AB"), send(0, "CD")]);
     assert_states(|| check_actors(model()), 7);
+}
+
+fn alone(actor: Scripted) -> ActorModel<Scripted> {
+    model([actor], Network::new_unordered_duplicating([]))
 }

@@ -5,8 +5,8 @@ use std::borrow::Cow;
 use stateright::Expectation;
 use stateright::actor::register::{RegisterActor, RegisterMsg};
 use stateright::actor::{Actor, ActorModel, Id, Network, Out};
-use stateright::semantics::register::Register;
 use stateright::semantics::LinearizabilityTester;
+use stateright::semantics::register::Register;
 
 /// What clients of a register did and saw.
 pub type History = LinearizabilityTester<Id, Register<char>>;

@@ -1,12 +1,12 @@
 //! Models and actors as users of Stateright write them, among them those whose state counts Stateright publishes.
-#![allow(dead_code, reason = "each test file uses some of them")]
 
 pub mod abd;
 pub mod counting;
 pub mod paxos;
 pub mod ping_pong;
+pub mod rules;
+pub mod scripted;
 pub mod single_copy;
-pub mod small;
 pub mod two_phase;
 
 use std::collections::HashSet;
@@ -15,8 +15,9 @@ use std::hash::Hash;
 use dragnet::{Check, Engine, Target};
 use stateright::Model;
 
-/// Every state of a model, found in the plainest way: Stateright's rules, whole states.
-pub fn space<M>(model: &M) -> HashSet<M::State>
+/// Every state of a model, found in the plainest way: Stateright's rules, whole states. `None` if there are more than
+/// `limit`.
+pub fn space<M>(model: &M, limit: usize) -> Option<HashSet<M::State>>
 where
     M: Model<State: Clone + Eq + Hash>,
 {
@@ -29,8 +30,11 @@ where
                 open.push(next);
             }
         }
+        if seen.len() > limit {
+            return None;
+        }
     }
-    seen
+    Some(seen)
 }
 
 /// Asserts that the space of a check has this many states, breadth and depth first, on one thread and on two.
@@ -44,10 +48,4 @@ pub fn assert_states<T: Target>(check: impl Fn() -> Check<T>, expected: u64) {
             assert_eq!(states, expected, "{engine} first, {threads} threads");
         }
     }
-}
-
-/// How many random cases a property test tries.
-pub fn cases() -> u32 {
-    let given = std::env::var("DRAGNET_CASES").ok();
-    given.and_then(|cases| cases.parse().ok()).unwrap_or(256)
 }
