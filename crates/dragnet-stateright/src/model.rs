@@ -58,7 +58,7 @@ where
 /// ```
 pub struct ModelSystem<M: CheckableModel> {
     model: Arc<M>,
-    pub(crate) reading: Reading<M>,
+    reading: Reading<M>,
 }
 
 /// How the states and actions of a model are read: as opaque values, unless more is known of them.
@@ -67,9 +67,14 @@ pub(crate) struct Reading<M: Model> {
     pub(crate) kind: fn(&M::Action) -> EventKind,
     pub(crate) component: fn(&M::Action) -> ComponentId,
     pub(crate) components: fn(&M) -> Vec<String>,
-    pub(crate) explain: fn(&M, &M::State, &M::Action, Option<&M::State>) -> Step,
+    pub(crate) explain: Explain<M>,
     pub(crate) introduce: fn(&M, &M::State) -> Vec<String>,
 }
+
+/// Tells the step from one state to another, or to a failure.
+type Explain<M> = fn(&M, &StateOf<M>, &ActionOf<M>, Option<&StateOf<M>>) -> Step;
+type StateOf<M> = <M as Model>::State;
+type ActionOf<M> = <M as Model>::Action;
 
 impl<M: CheckableModel> Reading<M> {
     fn opaque() -> Self {

@@ -267,6 +267,11 @@ impl<A: CheckableActor> Node for ActorNode<A> {
     type Msg = A::Msg;
 
     fn on_start(&self, cx: &mut Context<A::Msg>) -> StateOf<A> {
+        let (me, made_for) = (cx.me(), NodeId(usize::from(self.id)));
+        assert!(
+            me == made_for,
+            "{me} is an actor that was made as {made_for}: give `ActorNode::new` the id of its node"
+        );
         let (mut state, out) = self.start(None);
         Self::act(&mut state, out, cx);
         state
