@@ -228,6 +228,21 @@ impl Failure {
         Self::new(FailureKind::Assertion, message.into(), None)
     }
 
+    /// Runs code of the program under test; a panic in it comes back as a failure, and is not printed.
+    ///
+    /// This is for a system with [`successors`](System::successors) of its own. Around [`next`](System::next) it is not
+    /// needed: panics are caught there.
+    ///
+    /// ```
+    /// use dragnet::{Failure, FailureKind};
+    ///
+    /// let failure = Failure::catch(|| -> u8 { panic!("the log has a gap") }).unwrap_err();
+    /// assert_eq!((failure.kind(), failure.message()), (FailureKind::Panic, "the log has a gap"));
+    /// ```
+    pub fn catch<T>(code: impl FnOnce() -> T) -> Result<T, Self> {
+        panics::catch(code)
+    }
+
     pub(crate) fn new(kind: FailureKind, message: String, location: Option<String>) -> Self {
         Self(Box::new(FailureParts {
             kind,
