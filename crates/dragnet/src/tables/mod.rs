@@ -1,6 +1,7 @@
 //! The floor that every room stands on: concurrent tables that only grow.
 
 mod arena;
+mod array;
 mod domain;
 mod flat;
 mod ids;

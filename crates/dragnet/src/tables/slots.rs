@@ -4,7 +4,7 @@
 //! equal blocks that are used again, cut from slabs that the operating system backs with large pages where it can:
 //! random access to a table of many megabytes otherwise costs more for translating addresses than for the memory itself.
 
-use super::flat::line;
+use super::array::line;
 use super::slot::Slot;
 
 #[cfg(not(loom))]
