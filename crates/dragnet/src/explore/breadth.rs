@@ -16,17 +16,13 @@ use super::path::{Execution, Finding, Wrong};
 use super::store::Store;
 use super::walk::{Explored, LeftOut, Space};
 use crate::system::{Successor, System};
-use crate::tables::Upsert;
+use crate::tables::{Chunk, Upsert};
 use crate::trace::Fingerprint;
 
 const PARENT_BITS: u32 = 44;
 /// The deepest level that is told apart from others; deeper ones share it.
 const DEEPEST: u64 = (1 << (63 - PARENT_BITS)) - 1;
 
-/// How many states a worker takes on at a time.
-///
-/// In tests so few that several threads work on the smallest systems.
-const CHUNK: usize = if cfg!(test) { 4 } else { 512 };
 /// How many successors are computed before the first of them is looked up. Their places in the store are on their way
 /// to the cache together.
 const BATCH: usize = 32;
@@ -34,17 +30,12 @@ const BATCH: usize = 32;
 /// How many states before its turn a state is announced to the system.
 const AHEAD: usize = 2;
 
-/// States of one level, still to be expanded.
-type Chunk<T> = Vec<T>;
-
 /// Successors that are looked up together.
 struct Batch<T> {
     born: Vec<Successor<T>>,
     /// Each successor's own fingerprint, once it is known, and its parent's.
     fingerprints: Vec<Fingerprint>,
     parents: Vec<Fingerprint>,
-    /// What became of each.
-    fates: Vec<Fate>,
     /// Those whose place in the store was being moved: they are looked up with the next batch.
     late: Vec<(Successor<T>, Fingerprint)>,
 }
@@ -77,7 +68,6 @@ pub(crate) fn explore<S: System, K: Store<S>>(
         store,
         gauge,
         workers,
-        spare: Mutex::new(Vec::new()),
     }
     .run(bound)
 }
@@ -87,16 +77,13 @@ struct Breadth<'a, S: System, K> {
     store: &'a K,
     gauge: &'a Gauge,
     workers: usize,
-    /// Chunks that have been worked off, for states to come: given back to the heap, they would leave holes that small
-    /// values settle in.
-    spare: Mutex<Vec<Chunk<S::State>>>,
 }
 
 impl<S: System, K: Store<S>> Breadth<'_, S, K> {
     fn run(&self, bound: Option<u64>) -> Explored {
         let mut finding = None;
         let mut current = match self.start(&mut finding) {
-            Ok(chunk) => vec![chunk],
+            Ok(chunks) => chunks,
             Err(explored) => return explored,
         };
         let mut level = 0;
@@ -104,7 +91,7 @@ impl<S: System, K: Store<S>> Breadth<'_, S, K> {
             if let Some(found) = finding {
                 return self.report(&found);
             }
-            if self.gauge.must_end() || current.iter().all(Vec::is_empty) {
+            if self.gauge.must_end() || current.is_empty() {
                 return Explored::to_the_end(self.gauge);
             }
             self.gauge.reach(level);
@@ -116,9 +103,10 @@ impl<S: System, K: Store<S>> Breadth<'_, S, K> {
         }
     }
 
-    fn start(&self, finding: &mut Option<Finding>) -> Result<Chunk<S::State>, Explored> {
+    fn start(&self, finding: &mut Option<Finding>) -> Result<Vec<Chunk<S::State>>, Explored> {
         let initial = self.space.initial()?;
-        let mut chunk = Vec::new();
+        let chunks = Mutex::new(Vec::new());
+        let mut chunk = Chunk::new(self.space.domain);
         for (_, state) in initial {
             let fingerprint = self.space.fingerprint(&state);
             let root = Fingerprint(0);
@@ -131,22 +119,14 @@ impl<S: System, K: Store<S>> Breadth<'_, S, K> {
             }
             self.gauge.add(1, 0);
             self.gauge.frontier.fetch_add(1, Ordering::Relaxed);
-            self.judge(0, &state, fingerprint, finding);
-            chunk.push(state);
+            if let Some(wrong) = self.space.judge(&state) {
+                Finding::keep_least(finding, Finding::at(0, fingerprint, wrong));
+            }
+            keep(state, &mut chunk, &chunks);
         }
-        Ok(chunk)
-    }
-
-    fn judge(
-        &self,
-        level: u64,
-        state: &S::State,
-        fingerprint: Fingerprint,
-        finding: &mut Option<Finding>,
-    ) {
-        if let Some(wrong) = self.space.judge(state) {
-            Finding::keep_least(finding, Finding::at(level, fingerprint, wrong));
-        }
+        let mut chunks = chunks.into_inner().unwrap();
+        chunks.extend(some(chunk));
+        Ok(chunks)
     }
 
     /// Expands every state of a level; the new ones are the next.
@@ -200,16 +180,15 @@ impl<S: System, K: Store<S>> Breadth<'_, S, K> {
             born: Vec::new(),
             fingerprints: Vec::new(),
             parents: Vec::new(),
-            fates: Vec::new(),
             late: Vec::new(),
         };
-        let mut grown = Vec::new();
+        let mut grown = Chunk::new(self.space.domain);
         loop {
             self.space.domain.quiesce(worker);
             if self.gauge.must_end() {
                 break;
             }
-            let Some(mut chunk) = current.lock().unwrap().pop() else {
+            let Some(chunk) = current.lock().unwrap().pop() else {
                 if batch.born.is_empty() {
                     break;
                 }
@@ -229,12 +208,8 @@ impl<S: System, K: Store<S>> Breadth<'_, S, K> {
             }
             self.settle(level, &mut batch, &mut grown, next, &mut harvest);
             self.tell(&mut harvest, chunk.len());
-            chunk.clear();
-            self.spare.lock().unwrap().push(chunk);
         }
-        if !grown.is_empty() {
-            next.lock().unwrap().push(grown);
-        }
+        next.lock().unwrap().extend(some(grown));
         self.space.domain.leave(worker);
         harvest
     }
@@ -278,52 +253,51 @@ impl<S: System, K: Store<S>> Breadth<'_, S, K> {
         harvest: &mut Harvest,
     ) {
         batch.fingerprints.clear();
-        for born in &batch.born {
+        batch.fingerprints.extend(batch.born.iter().map(|born| {
             // Whatever failed is looked up nowhere.
             let fingerprint = match &born.next {
                 Ok(state) => self.space.fingerprint(state),
                 Err(_) => Fingerprint(0),
             };
             self.store.prefetch(fingerprint);
-            batch.fingerprints.push(fingerprint);
-        }
-        // Most successors are known already, so none is moved before that is clear.
-        batch.fates.clear();
-        let fingerprints = batch.fingerprints.iter().zip(&batch.parents);
-        for (born, (&fingerprint, &parent)) in batch.born.iter_mut().zip(fingerprints) {
-            let fate = if self.space.admits(&mut born.next) {
-                self.arrive(level, born, fingerprint, parent, harvest)
-            } else {
-                Fate::Done
-            };
-            batch.fates.push(fate);
-        }
-        for (at, born) in batch.born.drain(..).enumerate() {
-            match batch.fates[at] {
-                Fate::Done => continue,
-                Fate::Late => {
-                    batch.late.push((born, batch.parents[at]));
-                    continue;
+            fingerprint
+        }));
+        // The new ones gather in front.
+        let mut new = 0;
+        for at in 0..batch.born.len() {
+            let born = &mut batch.born[at];
+            if !self.space.admits(&mut born.next) {
+                continue;
+            }
+            let (fingerprint, parent) = (batch.fingerprints[at], batch.parents[at]);
+            match self.arrive(level, born, fingerprint, parent, harvest) {
+                Fate::Done => {}
+                Fate::Late => batch.late.push((born.clone(), parent)),
+                Fate::New => {
+                    batch.born.swap(new, at);
+                    batch.fingerprints.swap(new, at);
+                    new += 1;
                 }
-                Fate::New => {}
-            }
-            if grown.capacity() == 0 {
-                let spare = self.spare.lock().unwrap().pop();
-                *grown = spare.unwrap_or_else(|| Vec::with_capacity(CHUNK));
-            }
-            grown.extend(born.next);
-            if grown.len() == CHUNK {
-                next.lock().unwrap().push(mem::take(grown));
             }
         }
+        batch.born.truncate(new);
         batch.parents.clear();
+        harvest.states += new as u64;
+        let states = batch.born.iter().flat_map(|born| &born.next);
+        self.space.judge_each(states, |at, wrong| {
+            let found = Finding::at(level + 1, batch.fingerprints[at], wrong);
+            Finding::keep_least(&mut harvest.finding, found);
+        });
+        for state in batch.born.drain(..).flat_map(|born| born.next) {
+            keep(state, grown, next);
+        }
         for (born, parent) in batch.late.drain(..) {
             batch.born.push(born);
             batch.parents.push(parent);
         }
     }
 
-    /// Looks up a successor. If it is a new state, it is judged.
+    /// Looks up a successor.
     #[inline]
     fn arrive(
         &self,
@@ -355,12 +329,11 @@ impl<S: System, K: Store<S>> Breadth<'_, S, K> {
             return Fate::Late;
         };
         harvest.transitions += 1;
-        if visit != Upsert::New {
-            return Fate::Done;
+        if visit == Upsert::New {
+            Fate::New
+        } else {
+            Fate::Done
         }
-        harvest.states += 1;
-        self.judge(level + 1, state, fingerprint, &mut harvest.finding);
-        Fate::New
     }
 
     /// At the depth bound: is there anything behind it?
@@ -369,7 +342,7 @@ impl<S: System, K: Store<S>> Breadth<'_, S, K> {
         let mut born = Vec::new();
         let mut deeper = false;
         let mut finding = None;
-        for state in frontier.iter().flatten() {
+        for state in frontier.iter().flat_map(|chunk| chunk.iter()) {
             if self.gauge.must_end() {
                 return Explored::to_the_end(self.gauge);
             }
@@ -444,12 +417,28 @@ impl<S: System, K: Store<S>> Breadth<'_, S, K> {
     }
 }
 
+/// Adds a state to a chunk, which joins the others when it is full.
+#[inline]
+fn keep<T>(state: T, chunk: &mut Chunk<T>, full: &Mutex<Vec<Chunk<T>>>) {
+    chunk.push(state);
+    if chunk.is_full() {
+        full.lock().unwrap().push(chunk.take());
+    }
+}
+
+/// A chunk with something in it.
+fn some<T>(chunk: Chunk<T>) -> Option<Chunk<T>> {
+    (!chunk.is_empty()).then_some(chunk)
+}
+
 /// What is remembered of a state: its level, counted from one, and the first bits of its parent.
+#[inline]
 fn value(level: u64, parent: Fingerprint) -> u64 {
     (level + 1).min(DEEPEST) << PARENT_BITS | parent.0 >> (64 - PARENT_BITS)
 }
 
 /// Among parents on one level the least is remembered; a state met again on a later level keeps its own.
+#[inline]
 fn least_parent(old: u64, new: u64) -> u64 {
     let same_level = old >> PARENT_BITS == new >> PARENT_BITS;
     // Without a branch: nothing here can be guessed.

@@ -100,6 +100,35 @@ impl<S: System> Space<'_, S> {
         }
     }
 
+    /// What is wrong with each of several states: `found` is told the place of each that something is wrong with.
+    #[inline]
+    pub(crate) fn judge_each<'s>(
+        &self,
+        mut states: impl Iterator<Item = &'s S::State>,
+        mut found: impl FnMut(usize, Wrong),
+    ) where
+        S::State: 's,
+    {
+        let mut at = 0;
+        let mut judged = None;
+        // Entered once for all, and again after each state on which a property panics.
+        while let Err(failure) = panics::catch(|| {
+            for state in &mut states {
+                judged = Some(state);
+                if let Some(property) = self.properties.judge(self.system, state) {
+                    found(at, Wrong::Violated(property));
+                }
+                at += 1;
+            }
+        }) {
+            if let Some(state) = judged {
+                let property = self.properties.panicking(self.system, state);
+                found(at, Wrong::Panicked(property, failure));
+            }
+            at += 1;
+        }
+    }
+
     /// Whether `wrong`, or its like, is what is wrong with `state`, or with taking its event at `position`.
     pub(crate) fn shows(&self, state: &S::State, position: Option<usize>, wrong: &Wrong) -> bool {
         let mut events = Vec::new();

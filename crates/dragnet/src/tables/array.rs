@@ -67,25 +67,32 @@ impl<S: Slot> Array<S> {
         let mut at = home;
         loop {
             for some in self.slots.line(at).chunks_exact(TOGETHER) {
-                let mut seen = [EMPTY; TOGETHER];
+                // From the back, since lines fill and freeze from the front: if the last slot was taken when it was looked
+                // at, then so were all before it.
                 let mut same = TOGETHER;
-                // From the back, since lines fill from the front: if the last slot was taken when it was looked at, then so
-                // were all before it.
+                let mut full = 0;
+                let mut frozen = false;
+                let mut last_is_free = false;
                 for (place, slot) in some.iter().enumerate().rev() {
-                    seen[place] = slot.key().load(Ordering::Acquire);
-                    same = if seen[place] == key { place } else { same };
+                    let seen = slot.key().load(Ordering::Acquire);
+                    same = if seen == key { place } else { same };
+                    full += usize::from(!is_mark(seen));
+                    frozen |= seen == FROZEN;
+                    if place == TOGETHER - 1 {
+                        last_is_free = is_mark(seen);
+                    }
                 }
                 if let Some(slot) = some.get(same) {
                     return Probe::Found(slot);
                 }
                 // Only empty slots are frozen.
-                if is_mark(seen[TOGETHER - 1]) {
+                if last_is_free {
                     // The first slot that was free when it was looked at: if another thread has put the key there since,
                     // it cannot be claimed any more.
-                    let full = seen.iter().filter(|&&key| !is_mark(key)).count();
-                    return match seen[full % TOGETHER] {
-                        FROZEN => Probe::Frozen,
-                        _ => Probe::Free(&some[full % TOGETHER]),
+                    return if frozen {
+                        Probe::Frozen
+                    } else {
+                        Probe::Free(&some[full % TOGETHER])
                     };
                 }
             }

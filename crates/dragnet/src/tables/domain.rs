@@ -8,7 +8,7 @@
 use std::any::Any;
 use std::sync::Arc;
 
-use super::slots::Blocks;
+use super::blocks::Blocks;
 use crate::sync::{AtomicU64, Mutex, Ordering, fence};
 
 /// The clock of a worker that is away.
@@ -41,7 +41,7 @@ impl Domain {
         })
     }
 
-    /// What the arrays of its tables are made of.
+    /// What its tables and chunks are made of.
     pub(super) fn blocks(&self) -> &Arc<Blocks> {
         &self.blocks
     }

@@ -20,7 +20,7 @@
 //!   shards go on, so that growing never stops the world for longer than a shard takes to copy.
 //!
 //! Shards start with staggered capacities, so that they do not all grow in the same moment and the table as a whole is
-//! always about seven tenths full.
+//! always about two thirds full.
 //!
 //! An old array is handed to the table's [`Domain`], which frees it when nobody can be looking at it any more.
 //!
@@ -43,7 +43,7 @@ use crate::sync::{AtomicPtr, AtomicU64, AtomicUsize, Mutex, MutexGuard, Ordering
 /// small.
 const fn growth<S>() -> f64 {
     if size_of::<S>() > size_of::<AtomicU64>() {
-        1.4
+        1.7
     } else {
         2.0
     }

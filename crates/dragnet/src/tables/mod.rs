@@ -2,6 +2,8 @@
 
 mod arena;
 mod array;
+mod blocks;
+mod chunk;
 mod domain;
 mod flat;
 mod ids;
@@ -12,6 +14,7 @@ mod slot;
 mod slots;
 
 pub(crate) use arena::Arena;
+pub(crate) use chunk::Chunk;
 pub(crate) use domain::Domain;
 pub(crate) use flat::{FlatTable, Upsert};
 pub(crate) use ids::Ids;

@@ -1,32 +1,18 @@
-//! Arrays of slots, made of blocks of one size.
-//!
-//! A growing table frees arrays of every size, and no later array fits where an earlier one was. So arrays are lists of
-//! equal blocks that are used again, cut from slabs that the operating system backs with large pages where it can:
-//! random access to a table of many megabytes otherwise costs more for translating addresses than for the memory itself.
+//! Arrays of slots, made of [blocks](super::blocks).
 
 use super::array::line;
 use super::slot::Slot;
 
 #[cfg(not(loom))]
-pub(super) use blocks::{Blocks, Slots};
+pub(super) use in_blocks::Slots;
 
 /// Under loom every slot is tracked, and arrays are tiny.
 #[cfg(loom)]
 pub(super) struct Slots<S>(Box<[S]>);
 
 #[cfg(loom)]
-pub(super) struct Blocks;
-
-#[cfg(loom)]
-impl Blocks {
-    pub(super) fn new() -> Self {
-        Self
-    }
-}
-
-#[cfg(loom)]
 impl<S: Slot> Slots<S> {
-    pub(super) fn empty(len: usize, _blocks: &std::sync::Arc<Blocks>) -> Self {
+    pub(super) fn empty(len: usize, _pool: &std::sync::Arc<super::blocks::Blocks>) -> Self {
         Self((0..len).map(|_| S::empty()).collect())
     }
 
@@ -40,19 +26,14 @@ impl<S: Slot> Slots<S> {
 }
 
 #[cfg(not(loom))]
-mod blocks {
+mod in_blocks {
     use std::alloc::{self, Layout};
     use std::ptr::NonNull;
     use std::slice;
-    use std::sync::{Arc, Mutex};
+    use std::sync::Arc;
 
     use super::{Slot, line};
-    use crate::tables::pages::{self, LARGE_PAGE};
-
-    /// The size of a block.
-    const BLOCK: usize = 8 << 10;
-    /// Slabs double up to the size of a large page.
-    const FIRST_SLAB: usize = 64 << 10;
+    use crate::tables::blocks::{BLOCK, Blocks, checked};
 
     /// An array of slots: whole blocks, or a part of the heap where one block would be too much.
     pub(in super::super) struct Slots<S> {
@@ -61,22 +42,10 @@ mod blocks {
         pool: Arc<Blocks>,
     }
 
-    /// Blocks to use, and the slabs that they are cut from.
-    pub(in super::super) struct Blocks {
-        pool: Mutex<Pool>,
-    }
-
-    struct Pool {
-        free: Vec<NonNull<u8>>,
-        slabs: Vec<(NonNull<u8>, Layout)>,
-    }
-
     // SAFETY: the slots are owned like those of a `Box`.
     unsafe impl<S: Send> Send for Slots<S> {}
     // SAFETY: as above.
     unsafe impl<S: Sync> Sync for Slots<S> {}
-    // SAFETY: blocks in the pool belong to nobody, and slabs are only freed with the pool.
-    unsafe impl Send for Pool {}
 
     impl<S> Slots<S> {
         const PER_BLOCK: usize = BLOCK / size_of::<S>();
@@ -98,6 +67,10 @@ mod blocks {
                 Box::new([checked(first, layout).cast()])
             } else {
                 let blocks = pool.take(len.div_ceil(Self::PER_BLOCK));
+                for block in &blocks {
+                    // SAFETY: the block is of this size, and belongs to nobody else.
+                    unsafe { block.as_ptr().write_bytes(0, BLOCK) };
+                }
                 blocks.into_iter().map(NonNull::cast).collect()
             };
             Self {
@@ -127,70 +100,12 @@ mod blocks {
                 // SAFETY: this is what `empty` obtained for the same length, and it is given back once.
                 unsafe { alloc::dealloc(self.blocks[0].as_ptr().cast(), small::<S>(self.len)) };
             } else {
-                let blocks = self.blocks.iter().map(|block| block.cast());
-                self.pool.pool.lock().unwrap().free.extend(blocks);
-            }
-        }
-    }
-
-    impl Blocks {
-        pub(in super::super) fn new() -> Self {
-            Self {
-                pool: Mutex::new(Pool {
-                    free: Vec::new(),
-                    slabs: Vec::new(),
-                }),
-            }
-        }
-
-        fn take(&self, count: usize) -> Vec<NonNull<u8>> {
-            let taken: Vec<NonNull<u8>> = {
-                let mut pool = self.pool.lock().unwrap();
-                while pool.free.len() < count {
-                    pool.add_slab();
-                }
-                let rest = pool.free.len() - count;
-                pool.free.drain(rest..).collect()
-            };
-            for block in &taken {
-                // SAFETY: the block is of this size, and belongs to nobody else.
-                unsafe { block.as_ptr().write_bytes(0, BLOCK) };
-            }
-            taken
-        }
-    }
-
-    impl Pool {
-        fn add_slab(&mut self) {
-            let size = self
-                .slabs
-                .last()
-                .map_or(FIRST_SLAB, |(_, last)| (last.size() * 2).min(LARGE_PAGE));
-            let layout = Layout::from_size_align(size, size).expect("a power of two");
-            // SAFETY: the layout is not empty.
-            let slab = checked(unsafe { alloc::alloc(layout) }, layout);
-            pages::advise_large(slab, size);
-            self.slabs.push((slab, layout));
-            // SAFETY: the slab has room for this many blocks, one after the other.
-            let block = |at| unsafe { slab.add(at * BLOCK) };
-            self.free.extend((0..size / BLOCK).rev().map(block));
-        }
-    }
-
-    impl Drop for Pool {
-        fn drop(&mut self) {
-            for &(slab, layout) in &self.slabs {
-                // SAFETY: each slab was obtained with this layout. Every array holds the pool, so none is left.
-                unsafe { alloc::dealloc(slab.as_ptr(), layout) };
+                self.pool.give(self.blocks.iter().map(|block| block.cast()));
             }
         }
     }
 
     fn small<S>(len: usize) -> Layout {
         Layout::array::<S>(len).expect("less than a block")
-    }
-
-    fn checked(memory: *mut u8, layout: Layout) -> NonNull<u8> {
-        NonNull::new(memory).unwrap_or_else(|| alloc::handle_alloc_error(layout))
     }
 }

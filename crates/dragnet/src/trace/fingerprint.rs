@@ -105,11 +105,13 @@ impl Hasher for StableHasher {
 ///
 /// The product of two 64-bit numbers folded in half: a bijection it is not, but uniform enough that sums of such values
 /// collide no more often than chance.
+#[inline]
 pub(crate) fn bind(hash: u64, slot: u64) -> u64 {
     fold(hash ^ 0x9e37_79b9_7f4a_7c15, slot | 1)
 }
 
 /// The last step of a fingerprint made of a sum.
+#[inline]
 pub(crate) fn finish(sum: u64) -> u64 {
     scatter(sum)
 }
@@ -120,6 +122,7 @@ fn fold(a: u64, b: u64) -> u64 {
 }
 
 /// A bijection of 64-bit words that spreads dense keys evenly.
+#[inline]
 pub(crate) fn scatter(mut word: u64) -> u64 {
     word = (word ^ (word >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     word = (word ^ (word >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
