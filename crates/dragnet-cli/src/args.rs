@@ -7,7 +7,7 @@ use std::time::Duration;
 use clap::builder::{PossibleValuesParser, RangedU64ValueParser, TypedValueParser};
 use clap::error::ErrorKind;
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
-use dragnet::{Determinism, Engine, Entry, Faults, Options};
+use dragnet::{Determinism, Engine, Entry, Faults, Options, Values};
 
 use crate::output;
 use crate::status::Status;
@@ -201,8 +201,15 @@ fn examples(program: &str, entries: &[Entry]) -> String {
     if let Some(entry) = entries.first() {
         let check = format!("check {}", entry.name());
         lines.push((check.clone(), "explore it, and say whether it holds"));
-        if let Some(parameter) = entry.parameters().first() {
-            let set = format!("{check} --set {}={}", parameter.name, parameter.range.end());
+        let numbers = entry
+            .parameters()
+            .iter()
+            .find_map(|parameter| match &parameter.values {
+                Values::Numbers(range) => Some((parameter.name, range.end())),
+                Values::Choices(_) => None,
+            });
+        if let Some((name, largest)) = numbers {
+            let set = format!("{check} --set {name}={largest}");
             lines.push((format!("{set} --time 30s"), "a larger one, for so long"));
         }
         if let Some(bug) = entry.bugs().first() {

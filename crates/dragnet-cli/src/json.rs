@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use dragnet::{Engine, Entry, Outcome, Replay, Selection, Trace, Verdict};
+use dragnet::{Engine, Entry, Outcome, Replay, Selection, Trace, Values, Verdict};
 use serde_json::{Map, Value, json};
 
 use crate::error::Error;
@@ -19,11 +19,26 @@ impl Object {
 }
 
 /// Values under the names of their parameters.
-pub(crate) fn parameters(values: &[(&'static str, u64)]) -> Map<String, Value> {
+pub(crate) fn parameters(values: &[(&'static str, dragnet::Value)]) -> Map<String, Value> {
     values
         .iter()
-        .map(|&(name, value)| (name.to_owned(), value.into()))
+        .map(|&(name, set)| (name.to_owned(), value(set)))
         .collect()
+}
+
+fn value(set: dragnet::Value) -> Value {
+    match set {
+        dragnet::Value::Number(number) => number.into(),
+        dragnet::Value::Choice(name) => name.into(),
+    }
+}
+
+/// What a parameter was set to, as a command line would say it.
+pub(crate) fn text(value: &Value) -> String {
+    match value {
+        Value::String(name) => name.clone(),
+        other => other.to_string(),
+    }
 }
 
 /// A verdict on what was selected; `seed` is what random walks started from, `trace` the file of the counterexample.
@@ -102,13 +117,18 @@ pub(crate) fn replay(replay: &Replay, trace: &Trace, file: &Path) -> Value {
 pub(crate) fn entry(entry: &Entry) -> Result<Value, Error> {
     let check = entry.check(&Selection::of(entry))?;
     let parameters_of = entry.parameters().iter().map(|parameter| {
-        json!({
-            "name": parameter.name,
-            "default": parameter.default,
-            "minimum": parameter.range.start(),
-            "maximum": parameter.range.end(),
-            "summary": parameter.summary,
-        })
+        let mut object = Object::default();
+        object
+            .set("name", parameter.name)
+            .set("default", value(parameter.default));
+        match &parameter.values {
+            Values::Numbers(range) => object
+                .set("minimum", *range.start())
+                .set("maximum", *range.end()),
+            Values::Choices(names) => object.set("choices", names.clone()),
+        };
+        object.set("summary", parameter.summary);
+        Value::Object(object.0)
     });
     let bugs = entry.bugs().iter().map(|bug| {
         json!({

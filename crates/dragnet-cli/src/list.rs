@@ -28,12 +28,7 @@ fn table(entries: &[Entry], style: Style) -> String {
 fn block(entry: &Entry, style: Style) -> String {
     let parameters = entry.parameters().iter().map(|parameter| Row {
         name: parameter.name.to_owned(),
-        value: format!(
-            "{} ({} to {})",
-            parameter.default,
-            parameter.range.start(),
-            parameter.range.end()
-        ),
+        value: format!("{} ({})", parameter.default, parameter.values),
         summary: parameter.summary,
     });
     let bugs = entry.bugs().iter().map(|bug| Row {

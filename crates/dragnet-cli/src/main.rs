@@ -3,5 +3,12 @@
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    dragnet_cli::main(dragnet_zoo::entries())
+    #[cfg_attr(
+        not(feature = "wild"),
+        expect(unused_mut, reason = "nothing comes along")
+    )]
+    let mut entries = dragnet_zoo::entries();
+    #[cfg(feature = "wild")]
+    entries.extend(dragnet_wild::entries());
+    dragnet_cli::main(entries)
 }

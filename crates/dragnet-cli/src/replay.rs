@@ -67,6 +67,6 @@ fn select<'e>(
         .parameters
         .iter()
         .try_fold(selection, |selection, (name, value)| {
-            selection.with(name, &value.to_string())
+            selection.with(name, &json::text(value))
         })
 }

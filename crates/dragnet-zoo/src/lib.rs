@@ -56,7 +56,7 @@ mod tests {
                 for &(name, value) in &bug.parameters {
                     let mut parameters = entry.parameters().iter();
                     let fits =
-                        parameters.any(|known| known.name == name && known.range.contains(&value));
+                        parameters.any(|known| known.name == name && known.values.contains(value));
                     assert!(
                         fits,
                         "{}: {} sets {name} to {value}",

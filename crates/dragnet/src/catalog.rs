@@ -6,8 +6,7 @@ use std::panic::{self, AssertUnwindSafe};
 
 use thiserror::Error;
 
-use crate::check::{AnyCheck, Check};
-use crate::target::Target;
+use crate::check::AnyCheck;
 use crate::target::nodes::Faults;
 
 /// A named system with parameters and seeded bugs.
@@ -53,17 +52,89 @@ pub struct Entry {
 
 type Build = Box<dyn Fn(&Setup<'_>) -> Box<dyn AnyCheck>>;
 
-/// A number that a system can be set up with.
+/// Something that a system can be set up with.
 #[derive(Clone, Debug)]
 pub struct Parameter {
     /// How it is called.
     pub name: &'static str,
     /// What it is when nobody sets it.
-    pub default: u64,
+    pub default: Value,
     /// What it can be set to.
-    pub range: RangeInclusive<u64>,
+    pub values: Values,
     /// What it means.
     pub summary: &'static str,
+}
+
+/// What a parameter is set to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Value {
+    /// A number.
+    Number(u64),
+    /// One of several names.
+    Choice(&'static str),
+}
+
+/// What a parameter can be set to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Values {
+    /// A whole number in a range.
+    Numbers(RangeInclusive<u64>),
+    /// One of these names.
+    Choices(Vec<&'static str>),
+}
+
+impl Values {
+    /// Whether this is one of them.
+    pub fn contains(&self, value: Value) -> bool {
+        match (self, value) {
+            (Self::Numbers(range), Value::Number(number)) => range.contains(&number),
+            (Self::Choices(names), Value::Choice(name)) => names.contains(&name),
+            _ => false,
+        }
+    }
+
+    fn parse(&self, text: &str) -> Option<Value> {
+        match self {
+            Self::Numbers(range) => {
+                let number = text.parse().ok()?;
+                range.contains(&number).then_some(Value::Number(number))
+            }
+            Self::Choices(names) => {
+                let name = names.iter().find(|name| **name == text)?;
+                Some(Value::Choice(name))
+            }
+        }
+    }
+}
+
+impl Display for Values {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Numbers(range) => write!(f, "{} to {}", range.start(), range.end()),
+            Self::Choices(names) => f.write_str(&names.join(", ")),
+        }
+    }
+}
+
+impl From<u64> for Value {
+    fn from(number: u64) -> Self {
+        Self::Number(number)
+    }
+}
+
+impl From<&'static str> for Value {
+    fn from(name: &'static str) -> Self {
+        Self::Choice(name)
+    }
+}
+
+impl Display for Value {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Number(number) => Display::fmt(number, f),
+            Self::Choice(name) => Display::fmt(name, f),
+        }
+    }
 }
 
 /// A mistake that can be turned on, with the parameters and faults that it needs to show.
@@ -74,15 +145,15 @@ pub struct Bug {
     /// What is wrong.
     pub summary: &'static str,
     /// The parameters that it needs, unless somebody sets them otherwise.
-    pub parameters: Vec<(&'static str, u64)>,
+    pub parameters: Vec<(&'static str, Value)>,
     /// The faults that it needs, unless somebody sets them otherwise.
     pub faults: Faults,
 }
 
 impl Bug {
     /// The bug needs this value of a parameter.
-    pub fn set(mut self, parameter: &'static str, value: u64) -> Self {
-        self.parameters.push((parameter, value));
+    pub fn set(mut self, parameter: &'static str, value: impl Into<Value>) -> Self {
+        self.parameters.push((parameter, value.into()));
         self
     }
 
@@ -115,14 +186,14 @@ pub enum SelectionError {
         known: Vec<String>,
     },
     /// The parameter cannot be set to this.
-    #[error("{parameter} cannot be `{value}`; it is a whole number from {} to {}", range.start(), range.end())]
+    #[error("{parameter} cannot be `{value}`; it is {}", demand(values))]
     BadValue {
         /// The parameter.
         parameter: String,
         /// What was given.
         value: String,
         /// What it can be.
-        range: RangeInclusive<u64>,
+        values: Values,
     },
     /// What was selected does not fit together.
     #[error("{system} cannot be checked like this: {objection}")]
@@ -150,6 +221,13 @@ pub enum SelectionError {
     },
 }
 
+fn demand(values: &Values) -> String {
+    match values {
+        Values::Numbers(_) => format!("a whole number from {values}"),
+        Values::Choices(_) => format!("one of {values}"),
+    }
+}
+
 fn choices(verb: &str, known: &[String]) -> String {
     if known.is_empty() {
         format!("{verb} none")
@@ -162,7 +240,7 @@ fn choices(verb: &str, known: &[String]) -> String {
 #[derive(Clone, Debug)]
 pub struct Selection<'e> {
     entry: EntryRef<'e>,
-    set: Vec<(&'static str, u64)>,
+    set: Vec<(&'static str, Value)>,
     bug: Option<usize>,
     faults: Faults,
 }
@@ -199,16 +277,15 @@ impl<'e> Selection<'e> {
                 name: name.to_owned(),
                 known: entry.parameters.iter().map(|p| p.name.to_owned()).collect(),
             })?;
-        let number = value
-            .parse()
-            .ok()
-            .filter(|number| parameter.range.contains(number))
+        let value = parameter
+            .values
+            .parse(value)
             .ok_or_else(|| SelectionError::BadValue {
                 parameter: name.to_owned(),
                 value: value.to_owned(),
-                range: parameter.range.clone(),
+                values: parameter.values.clone(),
             })?;
-        self.set.push((parameter.name, number));
+        self.set.push((parameter.name, value));
         Ok(self)
     }
 
@@ -236,9 +313,9 @@ impl<'e> Selection<'e> {
     }
 
     /// Every parameter with its value: as set, else as the bug needs it, else the default.
-    pub fn parameters(&self) -> Vec<(&'static str, u64)> {
+    pub fn parameters(&self) -> Vec<(&'static str, Value)> {
         let needed = self.bug().map_or(&[][..], |bug| &bug.parameters);
-        let find = |list: &[(&'static str, u64)], name| {
+        let find = |list: &[(&'static str, Value)], name| {
             list.iter()
                 .rev()
                 .find(|(known, _)| *known == name)
@@ -265,7 +342,7 @@ impl<'e> Selection<'e> {
 /// What a system is built from.
 #[derive(Debug)]
 pub struct Setup<'s> {
-    parameters: &'s [(&'static str, u64)],
+    parameters: &'s [(&'static str, Value)],
     bug: Option<&'static str>,
 }
 
@@ -276,16 +353,32 @@ impl Setup<'_> {
     /// The value of a parameter, in whatever number type is wanted.
     ///
     /// # Panics
-    /// When the entry declares no such parameter, or its range does not fit the type.
+    /// When the entry declares no such number, or its range does not fit the type.
     pub fn number<T: TryFrom<u64>>(&self, name: &str) -> T {
-        let value = self
-            .parameters
+        let Value::Number(number) = self.value(name) else {
+            panic!("the entry declares `{name}` as a choice, not as a number");
+        };
+        T::try_from(number)
+            .unwrap_or_else(|_| panic!("the range of `{name}` allows {number}, its type does not"))
+    }
+
+    /// Which of its names a parameter has been set to.
+    ///
+    /// # Panics
+    /// When the entry declares no such choice.
+    pub fn choice(&self, name: &str) -> &'static str {
+        let Value::Choice(choice) = self.value(name) else {
+            panic!("the entry declares `{name}` as a number, not as a choice");
+        };
+        choice
+    }
+
+    fn value(&self, name: &str) -> Value {
+        self.parameters
             .iter()
             .find(|(known, _)| *known == name)
             .unwrap_or_else(|| panic!("the entry declares no parameter `{name}`"))
-            .1;
-        T::try_from(value)
-            .unwrap_or_else(|_| panic!("the range of `{name}` allows {value}, its type does not"))
+            .1
     }
 
     /// Ends the set-up unless `fits`, and says why in a phrase such as "there are more proposers than nodes": for
@@ -303,14 +396,15 @@ impl Setup<'_> {
 }
 
 impl Entry {
-    /// A system called `name` that `build` sets up.
-    pub fn new<T>(
+    /// A system called `name` that `build` sets up: a [`Check`](crate::Check), or a `Box<dyn AnyCheck>` where its type depends on the
+    /// set-up.
+    pub fn new<C>(
         name: &'static str,
         summary: &'static str,
-        build: impl Fn(&Setup<'_>) -> Check<T> + 'static,
+        build: impl Fn(&Setup<'_>) -> C + 'static,
     ) -> Self
     where
-        T: Target + 'static,
+        C: Into<Box<dyn AnyCheck>>,
     {
         Self {
             name,
@@ -318,11 +412,11 @@ impl Entry {
             parameters: Vec::new(),
             bugs: Vec::new(),
             faults: Faults::none(),
-            build: Box::new(move |setup| Box::new(build(setup))),
+            build: Box::new(move |setup| build(setup).into()),
         }
     }
 
-    /// Adds a parameter.
+    /// Adds a parameter that is a number.
     pub fn parameter(
         mut self,
         name: &'static str,
@@ -332,8 +426,48 @@ impl Entry {
     ) -> Self {
         self.parameters.push(Parameter {
             name,
-            default,
-            range,
+            default: Value::Number(default),
+            values: Values::Numbers(range),
+            summary,
+        });
+        self
+    }
+
+    /// Adds a parameter that is one of several names, the first of them unless somebody chooses otherwise.
+    ///
+    /// ```
+    /// use dragnet::{AnyCheck, Check, Cluster, Context, Entry, Node, NodeId, Selection};
+    ///
+    /// # struct Quiet;
+    /// # impl Node for Quiet {
+    /// #     type State = u8;
+    /// #     type Msg = ();
+    /// #     fn on_start(&self, _: &mut Context<()>) -> u8 { 0 }
+    /// #     fn on_message(&self, _: &mut u8, _: NodeId, _: (), _: &mut Context<()>) {}
+    /// # }
+    /// let entry = Entry::new("quiet", "nodes that say nothing", |setup| -> Box<dyn AnyCheck> {
+    ///     match setup.choice("size") {
+    ///         "small" => Check::new(Cluster::new(1, |_| Quiet)).into(),
+    ///         _ => Check::new(Cluster::new(2, |_| Quiet)).into(),
+    ///     }
+    /// })
+    /// .choice("size", ["small", "large"], "how many there are");
+    ///
+    /// assert!(Selection::of(&entry).with("size", "large").is_ok());
+    /// let error = Selection::of(&entry).with("size", "huge").unwrap_err();
+    /// assert_eq!(error.to_string(), "size cannot be `huge`; it is one of small, large");
+    /// ```
+    pub fn choice<const N: usize>(
+        mut self,
+        name: &'static str,
+        names: [&'static str; N],
+        summary: &'static str,
+    ) -> Self {
+        const { assert!(N > 0, "there is something to choose from") };
+        self.parameters.push(Parameter {
+            name,
+            default: Value::Choice(names[0]),
+            values: Values::Choices(names.to_vec()),
             summary,
         });
         self
@@ -362,7 +496,7 @@ impl Entry {
                 .iter()
                 .find(|known| known.name == *parameter);
             assert!(
-                declared.is_some_and(|known| known.range.contains(value)),
+                declared.is_some_and(|known| known.values.contains(*value)),
                 "the bug `{name}` needs {parameter}={value}, which {} does not allow",
                 self.name
             );

@@ -341,6 +341,12 @@ where
     Box::new(move |system, state| condition(system.snapshot(state), system.in_flight(state)))
 }
 
+impl<T: Target + 'static> From<Check<T>> for Box<dyn AnyCheck> {
+    fn from(check: Check<T>) -> Self {
+        Box::new(check)
+    }
+}
+
 /// A check whose target is not known by type: what a command line or a catalogue handles.
 pub trait AnyCheck {
     /// How to search.

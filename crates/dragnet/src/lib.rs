@@ -83,7 +83,7 @@ mod target;
 mod trace;
 mod verdict;
 
-pub use catalog::{Bug, Entry, Parameter, Selection, SelectionError, Setup, find};
+pub use catalog::{Bug, Entry, Parameter, Selection, SelectionError, Setup, Value, Values, find};
 pub use check::{AnyCheck, Check, Engine, Options};
 pub use explore::{Control, Progress};
 pub use system::{ComponentId, EventKind, Failure, FailureKind, Successor, System};

@@ -77,7 +77,14 @@ impl<N: Node> Nodes<N> {
                     far.join(", ")
                 ));
             }
-            Kind::Heal => return network("heals".to_owned()),
+            Kind::Heal => {
+                let mut step = network("heals".to_owned());
+                for notice in self.notices(self.environment(before)) {
+                    let (msg, from, to) = message(notice.envelope);
+                    step.sent.push(format!("from {from} to {to}: {msg}"));
+                }
+                return step;
+            }
             Kind::Crash | Kind::Restart | Kind::Deliver | Kind::Own => {
                 self.happening(self.input(event.input))
             }

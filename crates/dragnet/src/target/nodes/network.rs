@@ -20,6 +20,8 @@ pub struct Network<M> {
     pub(super) order: Order,
     pub(super) capacity: Option<usize>,
     pub(super) classes: Vec<Class<M>>,
+    /// What both ends of a link receive that was cut and is back.
+    pub(super) reconnects_with: Option<M>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,6 +66,7 @@ impl<M> Network<M> {
             order,
             capacity: None,
             classes: Vec::new(),
+            reconnects_with: None,
         }
     }
 
@@ -90,17 +93,49 @@ impl<M> Network<M> {
         self
     }
 
+    /// When a partition heals, each end of each link that it had cut receives `notice` from the other, before anything
+    /// that is sent there later on an ordered network: as from a transport that says that a connection has been made
+    /// again, and that what was on its way is lost.
+    ///
+    /// ```
+    /// use dragnet::{Check, Cluster, Context, Network, Node, NodeId, partitions};
+    ///
+    /// struct Peer;
+    ///
+    /// impl Node for Peer {
+    ///     type State = bool;
+    ///     type Msg = &'static str;
+    ///
+    ///     fn on_start(&self, _: &mut Context<&'static str>) -> bool { false }
+    ///
+    ///     fn on_message(&self, back: &mut bool, _: NodeId, _: &'static str, _: &mut Context<&'static str>) {
+    ///         *back = true;
+    ///     }
+    /// }
+    ///
+    /// let links = Network::ordered().reconnects_with("you are back");
+    /// Check::new(Cluster::new(2, |_| Peer).network(links).faults(partitions(1)))
+    ///     .reachable("both know", |s| s.nodes().all(|back| *back))
+    ///     .run()
+    ///     .assert_holds();
+    /// ```
+    pub fn reconnects_with(mut self, notice: M) -> Self {
+        self.reconnects_with = Some(notice);
+        self
+    }
+
     pub(super) fn is_limited(&self) -> bool {
         self.capacity.is_some() || !self.classes.is_empty()
     }
 }
 
-impl<M> Clone for Network<M> {
+impl<M: Clone> Clone for Network<M> {
     fn clone(&self) -> Self {
         Self {
             order: self.order,
             capacity: self.capacity,
             classes: self.classes.clone(),
+            reconnects_with: self.reconnects_with.clone(),
         }
     }
 }

@@ -4,7 +4,7 @@ use super::cell::{Cell, Move, Replacement};
 use super::engine::{ENVIRONMENT, Environment, Nodes, Outcome, Sent, Start};
 use super::faults::FaultKind;
 use super::inbox::{Envelopes, Inboxes};
-use super::local::Input;
+use super::local::{Envelope, Input};
 use super::network::Order;
 use super::row::Row;
 use super::{Context, Node, NodeId};
@@ -154,6 +154,28 @@ impl<N: Node> Nodes<N> {
 
     fn outcome(&self, outcomes: u32, choice: u16) -> &Outcome<N::Msg> {
         &self.outcomes.get(outcomes).outcomes[usize::from(choice)]
+    }
+
+    /// What is on the links that come back when a partition heals.
+    pub(super) fn notices(&self, environment: &Environment) -> Vec<Sent> {
+        let Some(msg) = &self.network.reconnects_with else {
+            return Vec::new();
+        };
+        let ids = 0..self.nodes.len();
+        let links = ids
+            .clone()
+            .flat_map(|from| ids.clone().map(move |to| (from, to)));
+        links
+            .filter(|&(from, to)| environment.separates(from, to))
+            .map(|(from, to)| Sent {
+                to: to as u32,
+                envelope: self.intern_input(Input::Deliver(Envelope {
+                    from: NodeId(from),
+                    to: NodeId(to),
+                    msg: msg.clone(),
+                })),
+            })
+            .collect()
     }
 
     /// What a node can do in a cell: its own inputs, then deliveries.
@@ -409,8 +431,12 @@ impl<N: Node> System for Nodes<N> {
             }
             Kind::Heal => {
                 let mut environment = self.environment(row).clone();
+                let notices = self.notices(&environment);
                 environment.cut = None;
                 self.set_environment(&mut next, environment);
+                for notice in &notices {
+                    self.send_one(&mut next, notice);
+                }
             }
         }
         Ok(next)
@@ -459,7 +485,7 @@ impl<N: Node> System for Nodes<N> {
         self.names.clone()
     }
 
-    fn effect(&self, _row: &Row, event: &NodeEvent) -> Effect {
+    fn effect(&self, row: &Row, event: &NodeEvent) -> Effect {
         let exchange = |input: u32| {
             let Input::Deliver(envelope) = self.input(input) else {
                 unreachable!("only messages are exchanged");
@@ -477,11 +503,11 @@ impl<N: Node> System for Nodes<N> {
         Effect {
             received: (event.kind == Kind::Deliver).then(|| exchange(event.input)),
             sent: if acts {
-                self.outcome_of(event)
-                    .sent
-                    .iter()
-                    .map(|sent| exchange(sent.envelope))
-                    .collect()
+                let sent = self.outcome_of(event).sent.iter();
+                sent.map(|sent| exchange(sent.envelope)).collect()
+            } else if event.kind == Kind::Heal {
+                let sent = self.notices(self.environment(row));
+                sent.iter().map(|sent| exchange(sent.envelope)).collect()
             } else {
                 Vec::new()
             },

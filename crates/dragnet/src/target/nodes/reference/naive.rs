@@ -312,9 +312,18 @@ impl<'a> Naive<'a> {
                 });
             }
         }
-        if state.cut.is_some() {
+        if let Some(far) = &state.cut {
             let mut next = state.clone();
             next.cut = None;
+            if let Some(msg) = self.system.notice {
+                let ids = 0..state.nodes.len();
+                for (from, to) in ids.clone().flat_map(|a| ids.clone().map(move |b| (a, b))) {
+                    if far[from] != far[to] {
+                        let (from, to) = (NodeId(from), NodeId(to));
+                        self.send(&mut next, &[Envelope { from, to, msg }]);
+                    }
+                }
+            }
             steps.push(NaiveStep {
                 progress: true,
                 next: Ok(next),

@@ -128,6 +128,8 @@ pub(super) struct RandomSystem {
     pub(super) ordered: bool,
     pub(super) capacity: Option<usize>,
     pub(super) class: Option<usize>,
+    /// What the ends of a link receive that comes back.
+    pub(super) notice: Option<u8>,
     pub(super) tick_budget: Option<u32>,
     pub(super) faults: Faults,
     pub(super) deadlock: bool,
@@ -208,6 +210,7 @@ pub(super) fn random_system() -> impl Strategy<Value = RandomSystem> {
             any::<bool>(),
             proptest::option::weighted(0.2, 1..3_usize),
             proptest::option::weighted(0.2, 0..2_usize),
+            proptest::option::weighted(0.3, 0..2_u8),
             proptest::option::weighted(0.3, 0..2_u32),
             faults(),
             any::<bool>(),
@@ -222,6 +225,7 @@ pub(super) fn random_system() -> impl Strategy<Value = RandomSystem> {
                     ordered,
                     capacity,
                     class,
+                    notice,
                     tick_budget,
                     faults,
                     deadlock,
@@ -234,6 +238,7 @@ pub(super) fn random_system() -> impl Strategy<Value = RandomSystem> {
                     ordered,
                     capacity,
                     class,
+                    notice,
                     tick_budget,
                     faults,
                     deadlock,
@@ -257,6 +262,9 @@ impl RandomSystem {
         }
         if let Some(capacity) = self.class {
             network = network.capacity_of("zeros", capacity, |msg| *msg == 0);
+        }
+        if let Some(notice) = self.notice {
+            network = network.reconnects_with(notice);
         }
         network
     }
