@@ -88,7 +88,8 @@ pub(crate) fn verdict(
                 if work.skips_idle { "left out" } else { "taken" },
             )
             .set("local_states", work.local_states)
-            .set("handler_runs", work.handler_runs);
+            .set("handler_runs", work.handler_runs)
+            .set("digested", work.digested);
     }
     object
         .set("length", counterexample.map(|found| found.len()))

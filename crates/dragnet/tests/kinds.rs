@@ -83,6 +83,24 @@ fn a_digest_tells_states_apart_as_comparing_would() {
     assert_eq!(states(exactly.engine(Engine::Depth).run()), hashed);
 }
 
+#[test]
+fn a_verdict_says_so_when_it_stands_on_a_digest() {
+    let digested = |verdict: &dragnet::Verdict| {
+        let said = verdict.to_string().contains("equal digests counted as one");
+        let work = verdict.statistics.nodes.expect("there are nodes");
+        assert_eq!(work.digested, said, "{verdict}");
+        said
+    };
+    let summing = || Summing::<ByDebug>(std::marker::PhantomData);
+    assert!(digested(&Check::new(Cluster::new(2, |_| summing())).run()));
+    let mixed = Cluster::new(1, |_| Hashed).and(1, |_| summing());
+    assert!(digested(&Check::new(mixed).run()));
+    assert!(!digested(&Check::new(Cluster::new(2, |_| Hashed)).run()));
+    // What happened to a node is no digest of its state.
+    let past = Cluster::new(1, |_| Opaque::new(Journal)).timer_budget(TICK, 2);
+    assert!(!digested(&Check::new(past).run()));
+}
+
 /// Why a check of this node is inconclusive.
 fn objection<N: Node<Msg = u64>>(
     node: impl FnMut(NodeId) -> N,

@@ -162,6 +162,7 @@ fn json_of_a_node_system_has_every_field_in_order() {
             "idle_deliveries",
             "local_states",
             "handler_runs",
+            "digested",
             "length",
             "shortest",
             "trace",
@@ -176,6 +177,7 @@ fn json_of_a_node_system_has_every_field_in_order() {
     assert_eq!(verdict["threads"], 2);
     assert_eq!(verdict["exact"], false);
     assert_eq!(verdict["verdict"], "holds");
+    assert_eq!(verdict["digested"], false);
     for field in [
         "bug",
         "property",

@@ -8,9 +8,10 @@
 //! backwards through these, then forwards by taking every event and comparing fingerprints.
 
 use std::sync::Mutex;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::{mem, thread};
 
+use super::crew::with_crew;
 use super::limits::Gauge;
 use super::path::{Execution, Finding, Wrong};
 use super::store::Store;
@@ -68,6 +69,9 @@ pub(crate) fn explore<S: System, K: Store<S>>(
         store,
         gauge,
         workers,
+        level: AtomicU64::new(0),
+        current: Mutex::default(),
+        next: Mutex::default(),
     }
     .run(bound)
 }
@@ -77,35 +81,49 @@ struct Breadth<'a, S: System, K> {
     store: &'a K,
     gauge: &'a Gauge,
     workers: usize,
+    level: AtomicU64,
+    /// What is left of the level, and what the next one has so far.
+    current: Mutex<Vec<Chunk<S::State>>>,
+    next: Mutex<Vec<Chunk<S::State>>>,
 }
 
 impl<S: System, K: Store<S>> Breadth<'_, S, K> {
     fn run(&self, bound: Option<u64>) -> Explored {
         let mut finding = None;
-        let mut current = match self.start(&mut finding) {
-            Ok(chunks) => chunks,
-            Err(explored) => return explored,
-        };
-        let mut level = 0;
-        loop {
-            if let Some(found) = finding {
-                return self.report(&found);
-            }
-            if self.gauge.must_end() || current.is_empty() {
-                return Explored::to_the_end(self.gauge);
-            }
-            self.gauge.reach(level);
-            if bound == Some(level) {
-                return self.at_bound(&current);
-            }
-            current = self.level(level, current, &mut finding);
-            level += 1;
+        if let Err(explored) = self.start(&mut finding) {
+            return explored;
         }
+        let work = |worker| self.work(worker);
+        with_crew(self.workers, work, |crew| {
+            for level in 0.. {
+                if let Some(found) = finding {
+                    return self.report(&found);
+                }
+                let mut current = mem::take(&mut *self.next.lock().unwrap());
+                if self.gauge.must_end() || current.is_empty() {
+                    return Explored::to_the_end(self.gauge);
+                }
+                self.gauge.reach(level);
+                if bound == Some(level) {
+                    return self.at_bound(&current);
+                }
+                let chunks = current.len();
+                self.level.store(level, Ordering::Relaxed);
+                mem::swap(&mut *self.current.lock().unwrap(), &mut current);
+                for harvest in crew.round(chunks) {
+                    self.gauge.add(harvest.states, harvest.transitions);
+                    if let Some(found) = harvest.finding {
+                        Finding::keep_least(&mut finding, found);
+                    }
+                }
+            }
+            unreachable!("levels go on until one of them ends the search")
+        })
     }
 
-    fn start(&self, finding: &mut Option<Finding>) -> Result<Vec<Chunk<S::State>>, Explored> {
+    /// The first level.
+    fn start(&self, finding: &mut Option<Finding>) -> Result<(), Explored> {
         let initial = self.space.initial()?;
-        let chunks = Mutex::new(Vec::new());
         let mut chunk = Chunk::new(self.space.domain);
         for (_, state) in initial {
             let fingerprint = self.space.fingerprint(&state);
@@ -122,54 +140,15 @@ impl<S: System, K: Store<S>> Breadth<'_, S, K> {
             if let Some(wrong) = self.space.judge(&state) {
                 Finding::keep_least(finding, Finding::at(0, fingerprint, wrong));
             }
-            keep(state, &mut chunk, &chunks);
+            self.keep(state, &mut chunk);
         }
-        let mut chunks = chunks.into_inner().unwrap();
-        chunks.extend(some(chunk));
-        Ok(chunks)
+        self.keep_all(chunk);
+        Ok(())
     }
 
-    /// Expands every state of a level; the new ones are the next.
-    fn level(
-        &self,
-        level: u64,
-        current: Vec<Chunk<S::State>>,
-        finding: &mut Option<Finding>,
-    ) -> Vec<Chunk<S::State>> {
-        let workers = self.workers.min(current.len()).max(1);
-        let current = Mutex::new(current);
-        let next = Mutex::new(Vec::new());
-        let work = |worker| self.work(worker, level, &current, &next);
-        let harvests = if workers == 1 {
-            vec![work(0)]
-        } else {
-            let work = &work;
-            thread::scope(|scope| {
-                let spawned: Vec<_> = (0..workers)
-                    .map(|worker| scope.spawn(move || work(worker)))
-                    .collect();
-                let joined = spawned.into_iter().map(|handle| handle.join());
-                joined
-                    .map(|result| result.unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
-                    .collect()
-            })
-        };
-        for harvest in harvests {
-            self.gauge.add(harvest.states, harvest.transitions);
-            if let Some(found) = harvest.finding {
-                Finding::keep_least(finding, found);
-            }
-        }
-        next.into_inner().unwrap()
-    }
-
-    fn work(
-        &self,
-        worker: usize,
-        level: u64,
-        current: &Mutex<Vec<Chunk<S::State>>>,
-        next: &Mutex<Vec<Chunk<S::State>>>,
-    ) -> Harvest {
+    /// Expands states of a level until none are left; the new ones are the next.
+    fn work(&self, worker: usize) -> Harvest {
+        let level = self.level.load(Ordering::Relaxed);
         let mut harvest = Harvest {
             finding: None,
             states: 0,
@@ -188,12 +167,12 @@ impl<S: System, K: Store<S>> Breadth<'_, S, K> {
             if self.gauge.must_end() {
                 break;
             }
-            let Some(chunk) = current.lock().unwrap().pop() else {
+            let Some(chunk) = self.current.lock().unwrap().pop() else {
                 if batch.born.is_empty() {
                     break;
                 }
                 thread::yield_now();
-                self.settle(level, &mut batch, &mut grown, next, &mut harvest);
+                self.settle(level, &mut batch, &mut grown, &mut harvest);
                 self.tell(&mut harvest, 0);
                 continue;
             };
@@ -203,13 +182,13 @@ impl<S: System, K: Store<S>> Breadth<'_, S, K> {
                 }
                 self.expand(level, state, &mut events, &mut batch, &mut harvest.finding);
                 if batch.born.len() >= BATCH {
-                    self.settle(level, &mut batch, &mut grown, next, &mut harvest);
+                    self.settle(level, &mut batch, &mut grown, &mut harvest);
                 }
             }
-            self.settle(level, &mut batch, &mut grown, next, &mut harvest);
+            self.settle(level, &mut batch, &mut grown, &mut harvest);
             self.tell(&mut harvest, chunk.len());
         }
-        next.lock().unwrap().extend(some(grown));
+        self.keep_all(grown);
         self.space.domain.leave(worker);
         harvest
     }
@@ -249,7 +228,6 @@ impl<S: System, K: Store<S>> Breadth<'_, S, K> {
         level: u64,
         batch: &mut Batch<S::State>,
         grown: &mut Chunk<S::State>,
-        next: &Mutex<Vec<Chunk<S::State>>>,
         harvest: &mut Harvest,
     ) {
         batch.fingerprints.clear();
@@ -289,7 +267,7 @@ impl<S: System, K: Store<S>> Breadth<'_, S, K> {
             Finding::keep_least(&mut harvest.finding, found);
         });
         for state in batch.born.drain(..).flat_map(|born| born.next) {
-            keep(state, grown, next);
+            self.keep(state, grown);
         }
         for (born, parent) in batch.late.drain(..) {
             batch.born.push(born);
@@ -333,6 +311,22 @@ impl<S: System, K: Store<S>> Breadth<'_, S, K> {
             Fate::New
         } else {
             Fate::Done
+        }
+    }
+
+    /// Adds a state to a chunk of the next level, which joins the others when it is full.
+    #[inline]
+    fn keep(&self, state: S::State, chunk: &mut Chunk<S::State>) {
+        chunk.push(state);
+        if chunk.is_full() {
+            self.keep_all(chunk.take());
+        }
+    }
+
+    #[cold]
+    fn keep_all(&self, chunk: Chunk<S::State>) {
+        if !chunk.is_empty() {
+            self.next.lock().unwrap().push(chunk);
         }
     }
 
@@ -415,20 +409,6 @@ impl<S: System, K: Store<S>> Breadth<'_, S, K> {
         levels.reverse();
         levels
     }
-}
-
-/// Adds a state to a chunk, which joins the others when it is full.
-#[inline]
-fn keep<T>(state: T, chunk: &mut Chunk<T>, full: &Mutex<Vec<Chunk<T>>>) {
-    chunk.push(state);
-    if chunk.is_full() {
-        full.lock().unwrap().push(chunk.take());
-    }
-}
-
-/// A chunk with something in it.
-fn some<T>(chunk: Chunk<T>) -> Option<Chunk<T>> {
-    (!chunk.is_empty()).then_some(chunk)
 }
 
 /// What is remembered of a state: its level, counted from one, and the first bits of its parent.

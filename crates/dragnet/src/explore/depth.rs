@@ -14,6 +14,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex};
 use std::{mem, thread};
 
+use super::crew::with_crew;
 use super::limits::Gauge;
 use super::path::{Path, Wrong};
 use super::store::Store;
@@ -139,19 +140,11 @@ struct Walker<'w, S: System, K> {
 
 impl<S: System, K: Store<S>> Depth<'_, S, K> {
     fn run(&self, workers: usize) -> Explored {
-        let harvests: Vec<Harvest> = if workers == 1 {
-            vec![self.work(0)]
-        } else {
-            thread::scope(|scope| {
-                let spawned: Vec<_> = (0..workers)
-                    .map(|worker| scope.spawn(move || self.work(worker)))
-                    .collect();
-                let joined = spawned.into_iter().map(|handle| handle.join());
-                joined
-                    .map(|result| result.unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
-                    .collect()
-            })
-        };
+        let harvests = with_crew(
+            workers,
+            |worker| self.work(worker),
+            |crew| crew.round(workers),
+        );
         let mut beyond = Vec::new();
         let mut overflow = false;
         for harvest in harvests {

@@ -4,6 +4,7 @@
 //! state comes next.
 
 mod breadth;
+mod crew;
 mod depth;
 mod limits;
 mod path;

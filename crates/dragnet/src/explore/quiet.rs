@@ -14,7 +14,8 @@ pub(crate) fn run<R: Send>(search: impl FnOnce() -> R + Send) -> R {
     silence_tracing(search)
 }
 
-fn silence_tracing<R>(search: impl FnOnce() -> R) -> R {
+/// Threads have no subscriber but the one that they are given: each that runs the program's code needs this.
+pub(super) fn silence_tracing<R>(search: impl FnOnce() -> R) -> R {
     tracing::dispatcher::with_default(&tracing::Dispatch::none(), search)
 }
 

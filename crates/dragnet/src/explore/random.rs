@@ -5,8 +5,8 @@
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::thread;
 
+use super::crew::with_crew;
 use super::limits::Gauge;
 use super::path::{Path, Wrong};
 use super::store::Store;
@@ -83,16 +83,7 @@ impl<S: System, K: Store<S>> Random<'_, S, K> {
             }
             self.space.domain.leave(worker);
         };
-        if workers == 1 {
-            work(0);
-        } else {
-            let work = &work;
-            thread::scope(|scope| {
-                for worker in 0..workers {
-                    scope.spawn(move || work(worker));
-                }
-            });
-        }
+        with_crew(workers, work, |crew| crew.round(workers));
         match first.into_inner().unwrap() {
             Some((_, path, wrong)) => Explored::found(path, wrong),
             None => Explored {

@@ -126,6 +126,13 @@ impl Verdict {
                 ),
             ));
         }
+        if statistics.nodes.is_some_and(|work| work.digested) {
+            lines.push((
+                "digest",
+                "node states with equal digests counted as one; the verdict stands on that"
+                    .to_owned(),
+            ));
+        }
         lines.push((
             "took",
             format!(

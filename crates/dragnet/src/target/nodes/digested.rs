@@ -1,5 +1,6 @@
 //! Node states that can be cloned, but not compared or hashed: told apart by a digest.
 
+use std::cell::Cell;
 use std::fmt::{self, Debug, Write};
 use std::hash::{Hash, Hasher};
 use std::marker::PhantomData;
@@ -166,8 +167,25 @@ impl<T, By: DigestOf<T>> Eq for Digested<T, By> {}
 
 impl<T, By: DigestOf<T>> Hash for Digested<T, By> {
     fn hash<H: Hasher>(&self, state: &mut H) {
+        note_digest();
         self.digest().hash(state);
     }
+}
+
+thread_local! {
+    static NOTED: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Said wherever a digest is hashed in place of a state.
+pub(super) fn note_digest() {
+    NOTED.set(true);
+}
+
+/// Runs `hash`, and says whether a digest took the place of something in what it hashed: a verdict then stands on it.
+pub(super) fn noting_digests<R>(hash: impl FnOnce() -> R) -> (R, bool) {
+    NOTED.set(false);
+    let hashed = hash();
+    (hashed, NOTED.get())
 }
 
 impl<T: Debug, By> Debug for Digested<T, By> {

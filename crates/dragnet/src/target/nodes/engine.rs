@@ -14,6 +14,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use super::cell::{Cell, Cells};
 use super::cluster::{Cluster, Workload};
 use super::context::Context;
+use super::digested::noting_digests;
 use super::faults::{FaultKind, Faults};
 use super::guard::{self, Determinism, Run};
 use super::inbox::{self, Envelopes, Inboxes};
@@ -25,7 +26,7 @@ use crate::panics;
 use crate::sterile;
 use crate::system::Failure;
 use crate::tables::{Arena, FlatTable, Interner};
-use crate::target::{Setting, Watch};
+use crate::target::{NodeWork, Setting, Watch};
 use crate::trace::{Fingerprint, Key, bind, scatter};
 
 /// A cluster, ready to be explored.
@@ -53,6 +54,8 @@ pub struct Nodes<N: Node> {
     /// What most handlers send.
     nothing: Arc<[Sent]>,
     pub(super) handler_runs: AtomicU64,
+    /// Some local state was told apart by a digest.
+    digested: AtomicBool,
     /// For each node, the inputs with which it crashes and restarts.
     pub(super) crash_inputs: Vec<(u32, u32)>,
 }
@@ -195,6 +198,7 @@ impl<N: Node> Nodes<N> {
             memo: FlatTable::small(domain),
             nothing: Arc::default(),
             handler_runs: AtomicU64::new(0),
+            digested: AtomicBool::new(false),
             nodes,
             names,
             network,
@@ -254,14 +258,14 @@ impl<N: Node> Nodes<N> {
         InFlight::new(self, row)
     }
 
-    pub(crate) fn skips_idle(&self) -> bool {
-        self.skips_idle
-    }
-
-    /// How many distinct local states there are, and how often a handler ran.
-    pub(crate) fn work(&self) -> (u64, u64) {
-        let locals = self.locals.len() as u64;
-        (locals, self.handler_runs.load(Ordering::Relaxed))
+    /// What there was to do so far.
+    pub(crate) fn work(&self) -> NodeWork {
+        NodeWork {
+            local_states: self.locals.len() as u64,
+            handler_runs: self.handler_runs.load(Ordering::Relaxed),
+            skips_idle: self.skips_idle,
+            digested: self.digested.load(Ordering::Relaxed),
+        }
     }
 
     pub(super) fn intern_local(&self, node: usize, local: Local<N::State>) -> u32 {
@@ -279,10 +283,11 @@ impl<N: Node> Nodes<N> {
                 }
             }
         }
-        let hash = bind(
-            Fingerprint::of(&local, self.key).0,
-            self.slots[local_slot(node)],
-        );
+        let (content, digested) = noting_digests(|| Fingerprint::of(&local, self.key));
+        if digested {
+            self.digested.store(true, Ordering::Relaxed);
+        }
+        let hash = bind(content.0, self.slots[local_slot(node)]);
         let own = own.into();
         self.locals.intern(LocalItem { node, local, own }, hash).0
     }

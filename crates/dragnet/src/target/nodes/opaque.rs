@@ -7,6 +7,7 @@ use std::ops::Deref;
 use std::sync::{Arc, Mutex};
 
 use super::context::Context;
+use super::digested::note_digest;
 use super::{Node, NodeId, Timer};
 use crate::panics;
 use crate::sterile;
@@ -387,7 +388,16 @@ impl<N: OpaqueNode> Eq for Past<N> {}
 impl<N: OpaqueNode> Hash for Past<N> {
     fn hash<H: Hasher>(&self, state: &mut H) {
         match &self.0 {
-            Shape::Up { view, identity, .. } => (0_u8, identity, view).hash(state),
+            Shape::Up {
+                view,
+                identity,
+                history,
+            } => {
+                if *identity != history.hash {
+                    note_digest();
+                }
+                (0_u8, identity, view).hash(state);
+            }
             Shape::Crashed(disk) => (1_u8, disk).hash(state),
         }
     }

@@ -37,11 +37,13 @@ impl<'a, N: Node> Snapshot<'a, N> {
     }
 
     /// The states of all nodes that are up, in the order of their ids.
+    #[inline]
     pub fn nodes(self) -> impl Iterator<Item = &'a N::State> {
         self.each().map(|(_, state)| state)
     }
 
     /// The states of all nodes that are up, each with its id.
+    #[inline]
     pub fn each(self) -> impl Iterator<Item = (NodeId, &'a N::State)> {
         (0..self.system.len()).filter_map(move |node| match self.life(node) {
             Life::Up(state) => Some((NodeId(node), state)),
@@ -50,6 +52,7 @@ impl<'a, N: Node> Snapshot<'a, N> {
     }
 
     /// The state of one node, if it is up.
+    #[inline]
     pub fn node(self, id: impl Into<NodeId>) -> Option<&'a N::State> {
         match self.life(id.into().0) {
             Life::Up(state) => Some(state),
@@ -58,6 +61,7 @@ impl<'a, N: Node> Snapshot<'a, N> {
     }
 
     /// What a crashed node has on its disk; `None` for a node that is up or kept nothing.
+    #[inline]
     pub fn durable(self, id: impl Into<NodeId>) -> Option<&'a N::State> {
         match self.life(id.into().0) {
             Life::Up(_) => None,
@@ -66,6 +70,7 @@ impl<'a, N: Node> Snapshot<'a, N> {
     }
 
     /// Every two different nodes that are up, the one with the smaller id first.
+    #[inline]
     pub fn pairs(self) -> impl Iterator<Item = (&'a N::State, &'a N::State)> {
         self.each().flat_map(move |(id, one)| {
             self.each()
@@ -78,6 +83,7 @@ impl<'a, N: Node> Snapshot<'a, N> {
     ///
     /// Write `s.role::<Server, _>()`; the second parameter is found by the compiler, and a kind that the cluster does
     /// not have is refused by it.
+    #[inline]
     pub fn role<R, At>(self) -> impl Iterator<Item = (NodeId, &'a R::State)>
     where
         R: Node,

@@ -1,0 +1,177 @@
+//! Threads that work side by side, round after round.
+//!
+//! A search has many short rounds, a level each when it goes breadth first. Its threads stay, and wait for the next round
+//! at the ready for a moment before they go to sleep: waking one, and starting one even more, costs as much as exploring
+//! hundreds of states.
+
+use std::cell::Cell;
+use std::panic::{self, AssertUnwindSafe};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Condvar, Mutex, MutexGuard};
+use std::thread::{self, Scope};
+use std::{hint, mem};
+
+use super::quiet;
+
+/// How often a thread looks before it goes to sleep: for some tens of microseconds.
+const LOOKS: u32 = 1 << 12;
+
+/// The threads of a search, led by the one that has this. They start when there is work for more than one.
+pub(super) struct Crew<'scope, 'env, T, W> {
+    scope: &'scope Scope<'scope, 'env>,
+    workers: usize,
+    started: Cell<bool>,
+    work: &'env W,
+    meeting: &'env Meeting<T>,
+}
+
+struct Meeting<T> {
+    /// Counts the rounds; the last value means that there are no more.
+    round: AtomicU64,
+    /// How many are still at work in this round, besides the leader.
+    busy: AtomicUsize,
+    brought: Mutex<Vec<(usize, thread::Result<T>)>>,
+    changed: Condvar,
+}
+
+const OVER: u64 = u64::MAX;
+
+/// Runs `lead`, which has `workers` threads do `work` whenever it wants, itself the first of them.
+pub(super) fn with_crew<T: Send, R, W: Fn(usize) -> T + Sync>(
+    workers: usize,
+    work: W,
+    lead: impl for<'scope, 'env> FnOnce(&Crew<'scope, 'env, T, W>) -> R,
+) -> R {
+    let meeting = Meeting {
+        round: AtomicU64::new(0),
+        busy: AtomicUsize::new(0),
+        brought: Mutex::new(Vec::new()),
+        changed: Condvar::new(),
+    };
+    thread::scope(|scope| {
+        // Also when something panics on the way.
+        let _over = Over(&meeting);
+        lead(&Crew {
+            scope,
+            workers,
+            started: Cell::new(false),
+            work: &work,
+            meeting: &meeting,
+        })
+    })
+}
+
+impl<T: Send, W: Fn(usize) -> T + Sync> Crew<'_, '_, T, W> {
+    /// Has everybody work once, and returns what each brought back; the leader works alone where there is only work for
+    /// one.
+    pub(super) fn round(&self, wanted: usize) -> Vec<T> {
+        if self.workers == 1 || wanted <= 1 {
+            return vec![(self.work)(0)];
+        }
+        if !self.started.replace(true) {
+            for worker in 1..self.workers {
+                let (meeting, work) = (self.meeting, self.work);
+                let serve = move || quiet::silence_tracing(|| meeting.serve(worker, work));
+                self.scope.spawn(serve);
+            }
+        }
+        let meeting = self.meeting;
+        meeting.busy.store(self.workers - 1, Ordering::Relaxed);
+        meeting.change(|| _ = meeting.round.fetch_add(1, Ordering::Release));
+        let own = (self.work)(0);
+        meeting.wait_until(|| meeting.busy.load(Ordering::Acquire) == 0);
+        let mut brought = mem::take(&mut *meeting.brought.lock().unwrap());
+        brought.sort_by_key(|&(worker, _)| worker);
+        let others = brought.into_iter().map(|(_, result)| match result {
+            Ok(result) => result,
+            Err(panic) => panic::resume_unwind(panic),
+        });
+        [own].into_iter().chain(others).collect()
+    }
+}
+
+impl<T> Meeting<T> {
+    /// Works in every round until there are no more.
+    fn serve(&self, worker: usize, work: &impl Fn(usize) -> T) {
+        let mut seen = 0;
+        loop {
+            let now = || self.round.load(Ordering::Acquire);
+            self.wait_until(|| now() != seen);
+            seen = now();
+            if seen == OVER {
+                return;
+            }
+            let result = panic::catch_unwind(AssertUnwindSafe(|| work(worker)));
+            self.brought.lock().unwrap().push((worker, result));
+            self.change(|| _ = self.busy.fetch_sub(1, Ordering::Release));
+        }
+    }
+
+    /// Changes something that others may be waiting for.
+    fn change(&self, change: impl FnOnce()) {
+        // Under the lock, so that nobody looks before it and falls asleep after it.
+        let lock = self.brought.lock().unwrap();
+        change();
+        drop(lock);
+        self.changed.notify_all();
+    }
+
+    fn wait_until(&self, happened: impl Fn() -> bool) {
+        for _ in 0..LOOKS {
+            if happened() {
+                return;
+            }
+            hint::spin_loop();
+        }
+        let asleep = self.brought.lock().unwrap();
+        let awake: MutexGuard<'_, _> = self.changed.wait_while(asleep, |_| !happened()).unwrap();
+        drop(awake);
+    }
+}
+
+/// Sends everybody home.
+struct Over<'m, T>(&'m Meeting<T>);
+
+impl<T> Drop for Over<'_, T> {
+    fn drop(&mut self) {
+        let round = &self.0.round;
+        self.0.change(|| round.store(OVER, Ordering::Release));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_worker_works_once_a_round_and_what_it_brings_is_in_order() {
+        for workers in 1..5 {
+            let rounds: Vec<Vec<usize>> = with_crew(
+                workers,
+                |worker| worker * 10,
+                |crew| (0..100).map(|_| crew.round(workers)).collect(),
+            );
+            let all: Vec<usize> = (0..workers).map(|worker| worker * 10).collect();
+            assert!(rounds.iter().all(|round| *round == all));
+        }
+    }
+
+    #[test]
+    fn work_for_one_wakes_nobody() {
+        let brought = with_crew(3, |worker| worker, |crew| crew.round(1));
+        assert_eq!(brought, [0]);
+    }
+
+    #[test]
+    fn a_panic_of_any_worker_reaches_the_leader() {
+        for panicking in 0..3 {
+            let outcome = panic::catch_unwind(|| {
+                let work = |worker| assert!(worker != panicking, "worker {worker} fails");
+                with_crew(3, work, |crew| crew.round(3))
+            });
+            let payload = outcome.unwrap_err();
+            let message = crate::panics::message(&*payload);
+            assert_eq!(message, format!("worker {panicking} fails"));
+        }
+    }
+}
