@@ -1,11 +1,11 @@
-//! The driver of `noraft`, compiled once for each version.
+//! The driver of `noraft`, compiled once for each release.
 
 use std::fmt::{self, Debug};
 use std::hash::Hash;
 use std::time::Duration;
 
 use dragnet::{
-    ByDebug, Check, Cluster, Context, Digest, DigestOf, Digested, Node, NodeId, Snapshot,
+    ByDebug, Check, Cluster, Context, Digest, DigestOf, Digested, Network, Node, NodeId, Snapshot,
     StableHasher, Timer,
 };
 
@@ -23,13 +23,7 @@ const ELECTION: Timer = Timer::new("election");
 /// The cluster within these bounds, and what must hold in it.
 pub(crate) fn check(bounds: &Bounds) -> Check<Cluster<Raft>> {
     let &Bounds { nodes, terms, .. } = bounds;
-    let mut cluster = Cluster::new(nodes, |_| Raft)
-        .timer_budget(ELECTION, bounds.elections)
-        .timer_budget(HEARTBEAT, bounds.heartbeats);
-    for node in 0..nodes {
-        cluster = cluster.calls(node, vec![Msg::Propose; bounds.commands]);
-    }
-    Check::new(cluster)
+    Check::new(cluster(bounds))
         .within(format!("terms up to {terms}"), move |s| {
             s.nodes()
                 .all(|replica| replica.raft.current_term().get() <= terms)
@@ -40,11 +34,30 @@ pub(crate) fn check(bounds: &Bounds) -> Check<Cluster<Raft>> {
             })
         })
         .always("no term has two leaders", |s| {
-            s.pairs().all(|(one, two)| !one.leads_together_with(two))
+            s.pairs()
+                .all(|(one, two)| !one.leads_the_term_of(two) || !two.leads_the_term_of(one))
+        })
+        .always("logs that share an entry share all before it", |s| {
+            s.pairs().all(|(one, two)| one.matches(two))
         })
         .reachable("a command is committed", |s| {
             s.nodes().any(|replica| replica.has_committed_a_command())
         })
+}
+
+fn cluster(bounds: &Bounds) -> Cluster<Raft> {
+    // The crate allows messages to overtake each other, and to be discarded when a link is busy.
+    let network = match bounds.capacity {
+        0 => Network::unordered(),
+        capacity => Network::unordered().capacity(capacity),
+    };
+    let cluster = Cluster::new(bounds.nodes, |_| Raft)
+        .network(network)
+        .timer_budget(ELECTION, bounds.elections)
+        .timer_budget(HEARTBEAT, bounds.heartbeats);
+    (0..bounds.proposers).fold(cluster, |cluster, node| {
+        cluster.calls(node, vec![Msg::Propose; bounds.commands])
+    })
 }
 
 /// What the replicas know, also those that are down.
@@ -144,13 +157,16 @@ impl Replica {
     /// The replica after a crash. The crate wants a generation that it has not had before.
     fn restarted(&self) -> Self {
         let generation = NodeGeneration::new(self.raft.generation().get() + 1);
-        let log = Log::new(ClusterConfig::new(), self.disk.log.clone());
         let Disk {
-            term, voted_for, ..
+            term,
+            voted_for,
+            ref log,
         } = self.disk;
+        let log = Log::new(ClusterConfig::new(), log.clone());
         Self {
             raft: noraft::Node::restart(self.raft.id(), generation, term, voted_for, log),
-            ..self.clone()
+            disk: self.disk.clone(),
+            committed: self.committed.clone(),
         }
     }
 
@@ -213,9 +229,17 @@ impl Replica {
             .all(|(one, two)| one == two)
     }
 
-    fn leads_together_with(&self, other: &Self) -> bool {
-        let leads = |replica: &Self| replica.raft.role().is_leader();
-        leads(self) && leads(other) && self.raft.current_term() == other.raft.current_term()
+    fn leads_the_term_of(&self, other: &Self) -> bool {
+        self.raft.role().is_leader() && self.raft.current_term() == other.raft.current_term()
+    }
+
+    /// Once two logs differ, they never agree again.
+    fn matches(&self, other: &Self) -> bool {
+        let [one, two] = [self, other].map(|replica| replica.raft.log().entries());
+        let shared = one.last_position().index.min(two.last_position().index);
+        let mut places = (1..=shared.get()).map(LogIndex::new);
+        places.any(|index| one.get_term(index) != two.get_term(index));
+        places.all(|index| one.get_term(index) != two.get_term(index))
     }
 
     fn has_committed_a_command(&self) -> bool {
