@@ -17,8 +17,11 @@ use crate::noraft::Bounds;
 
 /// What runs out on a leader: it shows its followers that it is there.
 const HEARTBEAT: Timer = Timer::new("heartbeat");
+const BEAT: Duration = Duration::from_millis(100);
+
 /// What runs out on everybody else: it stands for election.
 const ELECTION: Timer = Timer::new("election");
+const PATIENCE: Duration = Duration::from_millis(1_000);
 
 /// The cluster within these bounds, and what must hold in it.
 pub(crate) fn check(bounds: &Bounds) -> Check<Cluster<Raft>> {
@@ -174,21 +177,22 @@ impl Replica {
     fn act(&mut self, cx: &mut Context<Msg>) {
         while let Some(action) = self.raft.actions_mut().next() {
             match action {
-                Action::SetElectionTimeout => {
-                    let (awaited, other) = match self.raft.role() {
-                        Role::Leader => (HEARTBEAT, ELECTION),
-                        Role::Candidate | Role::Follower => (ELECTION, HEARTBEAT),
-                    };
-                    cx.set_timer(awaited, Duration::from_millis(100));
-                    cx.cancel_timer(other);
-                }
+                Action::SetElectionTimeout => match self.raft.role() {
+                    Role::Leader => {
+                        cx.cancel_timer(ELECTION);
+                        cx.set_timer(HEARTBEAT, BEAT);
+                    }
+                    Role::Candidate | Role::Follower => {
+                        cx.cancel_timer(HEARTBEAT);
+                        cx.set_timer(ELECTION, PATIENCE);
+                    }
+                },
                 Action::SaveCurrentTerm => self.disk.term = self.raft.current_term(),
                 Action::SaveVotedFor => self.disk.voted_for = self.raft.voted_for(),
                 Action::AppendLogEntries(entries) => {
-                    self.disk
-                        .log
-                        .truncate(entries.prev_position().index.get() as usize);
-                    self.disk.log.extend(entries.iter());
+                    let log = &mut self.disk.log;
+                    log.truncate(entries.prev_position().index.get() as usize);
+                    log.extend(entries.iter());
                 }
                 Action::BroadcastMessage(message) => {
                     for peer in self.raft.peers() {
@@ -237,9 +241,9 @@ impl Replica {
     fn matches(&self, other: &Self) -> bool {
         let [one, two] = [self, other].map(|replica| replica.raft.log().entries());
         let shared = one.last_position().index.min(two.last_position().index);
-        let mut places = (1..=shared.get()).map(LogIndex::new);
-        places.any(|index| one.get_term(index) != two.get_term(index));
-        places.all(|index| one.get_term(index) != two.get_term(index))
+        let same = |&index: &LogIndex| one.get_term(index) == two.get_term(index);
+        let places = (1..=shared.get()).map(LogIndex::new);
+        !places.skip_while(same).any(|index| same(&index))
     }
 
     fn has_committed_a_command(&self) -> bool {
