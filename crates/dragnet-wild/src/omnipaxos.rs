@@ -1,7 +1,6 @@
 //! [`omnipaxos`](https://docs.rs/omnipaxos): a replicated log, by ballots and majorities.
 //!
-//! Each server hands its `OmniPaxos` what arrives, and after every step sends what it wants sent and reads what has been
-//! decided since. An `OmniPaxos` can be neither cloned nor compared, and keeps most of what it knows to itself, so it is
+//! Each server hands its `OmniPaxos` what arrives, sends what it wants sent, and reads what has been decided since. An `OmniPaxos` can be neither cloned nor compared, and keeps most of what it knows to itself, so it is
 //! an [`OpaqueNode`] without a digest: two states are one when the same happened to them. Its storage is the driver's
 //! own, whole and durable after every call, and shows what a server has promised, accepted and decided.
 //!
@@ -17,6 +16,8 @@
 //! - `appends`: how many entries are appended, each by another server in turn. A server does in turn what it is told to.
 //! - `ticks`: how often each server's clock may tick. Every tick ends a heartbeat round of the ballot leader election, and
 //!   resends what seems lost. Without ticks heartbeats decide nothing, and are not sent at all.
+//! - `sending`: whether a server sends `at-once`, after each step, or `later`, at any moment, what has piled up by then.
+//!   Both are as `omnipaxos` wants it, and it joins messages that pile up.
 //!
 //! All of these bound the system, and together they make it finite.
 
@@ -46,6 +47,7 @@ pub fn entry() -> Entry {
                 setup.number("elections"),
                 setup.number("appends"),
                 setup.number("ticks"),
+                setup.choice("sending") == "later",
             )
         },
     )
@@ -58,6 +60,11 @@ pub fn entry() -> Entry {
     )
     .parameter("appends", 1, 0..=8, "how many entries are appended")
     .parameter("ticks", 0, 0..=8, "how often each server's clock ticks")
+    .choice(
+        "sending",
+        ["at-once", "later"],
+        "when a server sends what it has to send",
+    )
 }
 
 fn check(
@@ -65,8 +72,13 @@ fn check(
     elections: usize,
     appends: usize,
     ticks: u32,
+    sends_later: bool,
 ) -> Check<Cluster<Opaque<Server>>> {
-    let cluster = Cluster::new(servers, |_| Opaque::new(Server { ticks: ticks > 0 }))
+    let server = |_| Server {
+        ticks: ticks > 0,
+        sends_later,
+    };
+    let cluster = Cluster::new(servers, |id| Opaque::new(server(id)))
         .network(Network::ordered().reconnects_with(Msg::Reconnected))
         .timer_budget(TICK, ticks);
     let cluster = (0..servers).fold(cluster, |cluster, server| {
@@ -90,6 +102,10 @@ fn check(
             let longest = seen().max_by_key(|seen| seen.len()).expect("a server");
             seen().all(|seen| longest.starts_with(seen))
         })
+        .always("no entry is decided twice", move |s| {
+            let mut seen = records(s, servers).map(|record| &record.seen);
+            seen.all(|seen| (1..seen.len()).all(|at| !seen[..at].contains(&seen[at])))
+        })
         .reachable("an entry is decided everywhere", move |s| {
             records(s, servers).all(|record| !record.seen.is_empty())
         })
@@ -106,6 +122,8 @@ fn records<'a>(
 }
 
 const TICK: Timer = Timer::new("tick");
+const SEND: Timer = Timer::new("send");
+const PERIOD: Duration = Duration::from_millis(10);
 
 /// What is appended to the log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, LogEntry)]
@@ -126,9 +144,12 @@ enum Msg {
     Append(Command),
 }
 
-/// A server, and whether its clock ticks.
+/// A server.
 struct Server {
+    /// Whether its clock ticks.
     ticks: bool,
+    /// Whether it lets what is to be sent pile up.
+    sends_later: bool,
 }
 
 /// A server while it runs.
@@ -176,14 +197,28 @@ impl Server {
             connected,
         };
         if self.ticks {
-            cx.set_timer(TICK, Duration::from_millis(100));
+            cx.set_timer(TICK, PERIOD);
         }
         self.settle(&mut running, cx);
         running
     }
 
-    /// Sends what is to be sent, and reads what has been decided.
+    /// Reads what has been decided, and sends what is to be sent, or sees to it that it will be.
     fn settle(&self, running: &mut Running, cx: &mut Context<Msg>) {
+        let decided = running.paxos.read_decided_suffix(running.seen.len());
+        let decided = decided.into_iter().flatten().map(|read| match read {
+            Read::Decided(command) => command,
+            other => unreachable!("{other:?} among what is decided"),
+        });
+        running.seen.extend(decided);
+        if self.sends_later {
+            cx.set_timer(SEND, PERIOD);
+        } else {
+            self.send(running, cx);
+        }
+    }
+
+    fn send(&self, running: &mut Running, cx: &mut Context<Msg>) {
         let mut outgoing = Vec::new();
         running.paxos.take_outgoing_messages(&mut outgoing);
         for message in outgoing {
@@ -192,13 +227,6 @@ impl Server {
                 cx.send(to, Msg::Protocol(message.into()));
             }
         }
-        let decided = running.paxos.read_decided_suffix(running.seen.len());
-        running
-            .seen
-            .extend(decided.into_iter().flatten().map(|read| match read {
-                Read::Decided(command) => command,
-                other => unreachable!("{other:?} among what is decided"),
-            }));
     }
 }
 
@@ -232,10 +260,14 @@ impl OpaqueNode for Server {
         self.settle(running, cx);
     }
 
-    fn on_timer(&self, running: &mut Running, _tick: Timer, cx: &mut Context<Msg>) {
-        running.paxos.tick();
-        cx.set_timer(TICK, Duration::from_millis(100));
-        self.settle(running, cx);
+    fn on_timer(&self, running: &mut Running, timer: Timer, cx: &mut Context<Msg>) {
+        if timer == SEND {
+            self.send(running, cx);
+        } else {
+            running.paxos.tick();
+            cx.set_timer(TICK, PERIOD);
+            self.settle(running, cx);
+        }
     }
 
     fn on_call(&self, running: &mut Running, call: Msg, cx: &mut Context<Msg>) {
@@ -394,5 +426,61 @@ impl Storage<Command> for SharedStorage {
 
     fn get_snapshot(&self) -> StorageResult<Option<NoSnapshot>> {
         Ok(None)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use ::omnipaxos::messages::sequence_paxos::{PaxosMessage, PaxosMsg};
+    use dragnet::{Faults, Verdict, crashes, partitions};
+
+    use super::*;
+
+    /// Whether a leader synchronises a follower for a second time, which it does when their connection was lost.
+    fn synchronises_again(msg: &Msg) -> bool {
+        let Msg::Protocol(message) = msg else {
+            return false;
+        };
+        matches!(
+            &**message,
+            Message::SequencePaxos(PaxosMessage { msg: PaxosMsg::AcceptSync(sync), .. })
+                if sync.seq_num.session == 2
+        )
+    }
+
+    fn one_leader_and_one_follower(faults: Faults) -> Verdict {
+        check(2, 1, 1, 0, false)
+            .faults(faults)
+            .reachable_with_messages("a second session", |_, messages| {
+                messages.iter().any(|(_, _, msg)| synchronises_again(msg))
+            })
+            .run()
+    }
+
+    #[test]
+    fn a_follower_that_was_cut_off_is_synchronised_again() {
+        one_leader_and_one_follower(partitions(1)).assert_holds();
+    }
+
+    #[test]
+    fn a_follower_that_restarts_is_synchronised_again() {
+        one_leader_and_one_follower(crashes(1)).assert_holds();
+    }
+
+    #[test]
+    fn while_the_connection_stands_nobody_is_synchronised_again() {
+        let verdict = one_leader_and_one_follower(Faults::none());
+        let violation = verdict.violation().expect("there is only one session");
+        assert_eq!(violation.property, "a second session");
+    }
+
+    #[test]
+    fn heartbeats_elect_a_leader_that_decides() {
+        check(2, 0, 1, 1, false).run().assert_holds();
+    }
+
+    #[test]
+    fn messages_that_pile_up_do_no_harm() {
+        check(2, 2, 1, 0, true).run().assert_holds();
     }
 }
