@@ -42,13 +42,13 @@ pub fn entry() -> Entry {
         "omnipaxos",
         "the replicated log of the crate omnipaxos",
         |setup| {
-            check(
-                setup.number("servers"),
-                setup.number("elections"),
-                setup.number("appends"),
-                setup.number("ticks"),
-                setup.choice("sending") == "later",
-            )
+            check(Scale {
+                servers: setup.number("servers"),
+                elections: setup.number("elections"),
+                appends: setup.number("appends"),
+                ticks: setup.number("ticks"),
+                sends_later: setup.choice("sending") == "later",
+            })
         },
     )
     .parameter("servers", 3, 2..=5, "how many servers there are")
@@ -58,7 +58,7 @@ pub fn entry() -> Entry {
         0..=8,
         "how often a server is told to become leader",
     )
-    .parameter("appends", 1, 0..=8, "how many entries are appended")
+    .parameter("appends", 1, 1..=8, "how many entries are appended")
     .parameter("ticks", 0, 0..=8, "how often each server's clock ticks")
     .choice(
         "sending",
@@ -67,18 +67,28 @@ pub fn entry() -> Entry {
     )
 }
 
-fn check(
+/// How much there is of everything.
+struct Scale {
     servers: usize,
     elections: usize,
     appends: usize,
     ticks: u32,
     sends_later: bool,
-) -> Check<Cluster<Opaque<Server>>> {
-    let server = |_| Server {
+}
+
+fn check(scale: Scale) -> Check<Cluster<Opaque<Server>>> {
+    let Scale {
+        servers,
+        elections,
+        appends,
+        ticks,
+        sends_later,
+    } = scale;
+    let server = || Server {
         ticks: ticks > 0,
         sends_later,
     };
-    let cluster = Cluster::new(servers, |id| Opaque::new(server(id)))
+    let cluster = Cluster::new(servers, |_| Opaque::new(server()))
         .network(Network::ordered().reconnects_with(Msg::Reconnected))
         .timer_budget(TICK, ticks);
     let cluster = (0..servers).fold(cluster, |cluster, server| {
@@ -131,6 +141,7 @@ struct Command(usize);
 
 /// What servers say to each other, and what the application asks of them.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[expect(clippy::large_enum_variant, reason = "nearly all are of that one")]
 enum Msg {
     /// What one `OmniPaxos` has to say to another.
     Protocol(Digested<Message<Command>, BySerde>),
@@ -448,8 +459,16 @@ mod tests {
         )
     }
 
-    fn one_leader_and_one_follower(faults: Faults) -> Verdict {
-        check(2, 1, 1, 0, false)
+    const PAIR: Scale = Scale {
+        servers: 2,
+        elections: 1,
+        appends: 1,
+        ticks: 0,
+        sends_later: false,
+    };
+
+    fn leader_and_follower(faults: Faults) -> Verdict {
+        check(PAIR)
             .faults(faults)
             .reachable_with_messages("a second session", |_, messages| {
                 messages.iter().any(|(_, _, msg)| synchronises_again(msg))
@@ -459,28 +478,38 @@ mod tests {
 
     #[test]
     fn a_follower_that_was_cut_off_is_synchronised_again() {
-        one_leader_and_one_follower(partitions(1)).assert_holds();
+        leader_and_follower(partitions(1)).assert_holds();
     }
 
     #[test]
     fn a_follower_that_restarts_is_synchronised_again() {
-        one_leader_and_one_follower(crashes(1)).assert_holds();
+        leader_and_follower(crashes(1)).assert_holds();
     }
 
     #[test]
     fn while_the_connection_stands_nobody_is_synchronised_again() {
-        let verdict = one_leader_and_one_follower(Faults::none());
+        let verdict = leader_and_follower(Faults::none());
         let violation = verdict.violation().expect("there is only one session");
         assert_eq!(violation.property, "a second session");
     }
 
     #[test]
     fn heartbeats_elect_a_leader_that_decides() {
-        check(2, 0, 1, 1, false).run().assert_holds();
+        let scale = Scale {
+            elections: 0,
+            ticks: 1,
+            ..PAIR
+        };
+        check(scale).run().assert_holds();
     }
 
     #[test]
     fn messages_that_pile_up_do_no_harm() {
-        check(2, 2, 1, 0, true).run().assert_holds();
+        let scale = Scale {
+            elections: 2,
+            sends_later: true,
+            ..PAIR
+        };
+        check(scale).run().assert_holds();
     }
 }
