@@ -1,8 +1,9 @@
 //! [`omnipaxos`](https://docs.rs/omnipaxos): a replicated log, by ballots and majorities.
 //!
-//! Each server hands its `OmniPaxos` what arrives, sends what it wants sent, and reads what has been decided since. An `OmniPaxos` can be neither cloned nor compared, and keeps most of what it knows to itself, so it is
-//! an [`OpaqueNode`] without a digest: two states are one when the same happened to them. Its storage is the driver's
-//! own, whole and durable after every call, and shows what a server has promised, accepted and decided.
+//! Each server hands its `OmniPaxos` what arrives, sends what it wants sent, and reads what has been decided since. An
+//! `OmniPaxos` can be neither cloned nor compared, and keeps most of what it knows to itself, so it is an
+//! [`OpaqueNode`] without a digest: two states are one when the same happened to them. Its storage is the driver's own,
+//! whole and durable after every call, and shows what a server has promised, accepted and decided.
 //!
 //! Links keep the order of messages, as `omnipaxos` demands, and can be cut (`partitions`). When a link is back, both of
 //! its ends are told, and call `reconnected`. The same happens when a server restarts from its storage after a crash: it
