@@ -4,11 +4,12 @@
 //! keeps what the crate wants kept, and says what must hold. [`entries`] lists them all under the names that a command
 //! line gives them.
 
-pub mod noraft;
-
 use dragnet::Entry;
+
+pub mod noraft;
+pub mod omnipaxos;
 
 /// Every published crate that Dragnet has a driver for.
 pub fn entries() -> Vec<Entry> {
-    vec![noraft::entry()]
+    vec![omnipaxos::entry(), noraft::entry()]
 }

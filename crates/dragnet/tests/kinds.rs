@@ -278,6 +278,22 @@ fn what_was_chosen_is_chosen_again_when_a_state_is_rebuilt() {
 }
 
 #[test]
+fn an_opaque_node_is_called_what_is_inside() {
+    let cluster = Cluster::new(1, |_| Opaque::new(Journal)).timer_budget(TICK, 1);
+    let verdict = Check::new(cluster)
+        .always("nothing is written", |s| {
+            s.nodes().all(|log| log.is_empty())
+        })
+        .run();
+    let counterexample = verdict.counterexample().expect("something is written");
+    let names: Vec<&str> = counterexample
+        .steps()
+        .map(|step| &*step.component)
+        .collect();
+    assert_eq!(names, ["Journal 0"]);
+}
+
+#[test]
 fn a_crash_leaves_what_is_on_disk() {
     let cluster = Cluster::new(1, |_| Opaque::new(Journal)).timer_budget(TICK, 3);
     let verdict = Check::new(cluster)

@@ -250,9 +250,13 @@ impl<N: Node> Cluster<N> {
     }
 }
 
-/// The last part of a type's path, without its parameters: `dragnet_zoo::paxos::Replica` is a `Replica`.
+/// The last part of a type's path, without its parameters: `dragnet_zoo::paxos::Replica` is a `Replica`. An
+/// `Opaque<Replica>` is one too.
 fn role_name<N>(id: NodeId) -> String {
     let path = type_name::<N>();
-    let path = path.split('<').next().unwrap_or(path);
+    let path = path
+        .strip_prefix("dragnet::target::nodes::opaque::Opaque<")
+        .unwrap_or(path);
+    let path = path.split(['<', '>']).next().unwrap_or(path);
     format!("{} {}", path.rsplit("::").next().unwrap_or(path), id.0)
 }
