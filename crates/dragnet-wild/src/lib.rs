@@ -4,9 +4,11 @@
 //! keeps what the crate wants kept, and says what must hold. [`entries`] lists them all under the names that a command
 //! line gives them.
 
+mod raft;
+
 use dragnet::Entry;
 
 /// Every published crate that Dragnet has a driver for.
 pub fn entries() -> Vec<Entry> {
-    vec![]
+    vec![raft::entry()]
 }
