@@ -6,31 +6,34 @@
 //! (`persisted_messages`), and committed entries are applied in order. Log, hard state and what was applied survive a
 //! crash; a restarted replica opens a new `RawNode` on them.
 //!
-//! The random election time-out is fixed to two ticks, the least that the library takes. Since a timer of Dragnet runs
-//! out at any moment, every node can still be the one that campaigns first.
+//! The random election time-out is fixed, to two ticks of the clock, the least that the library takes. A timer of Dragnet
+//! runs out at any moment, so every replica can still be the first to campaign, and ticks that only count need no step of
+//! their own: when the timer of a leader runs out, the clock ticks once, and heartbeats go out; when that of another
+//! replica does, it ticks twice, and the replica campaigns.
 //!
 //! # What is bounded
 //!
-//! `nodes` replicas get `proposals` proposals, in turn and at any moment; one that reaches no leader is dropped. Each
-//! node ticks at most `ticks` times, and nobody goes beyond the term `terms`. Within that, messages take any time and any
-//! order. A handler does all that a `Ready` asks for at once: no crash comes between a write and the messages that
-//! follow, nor between the messages that a leader may send early and its own write.
+//! `nodes` replicas get `proposals` proposals, in turn and at any moment; one that finds no leader is dropped. Nobody goes
+//! beyond the term `terms`, nobody campaigns more than `campaigns` times, and nobody sends heartbeats more than
+//! `heartbeats` times. Links deliver in order, as TCP does, or in any order (`network`). A handler does all that a `Ready`
+//! asks for at once: no crash comes between a write and the messages that follow, nor between the messages that a leader
+//! may send early and its own write.
 //!
 //! # What tells states apart
 //!
 //! A `RawNode` can be neither cloned nor compared, so a replica is an opaque node with a digest. Its [`View`] is part of
 //! what tells two states apart, and shows role, leader, term, vote, commit index and log. The digest adds what else
-//! decides what a node does next: on a leader the progress of each peer, on any other node the ticks since it last heard
-//! from a leader and the votes that it has. All else is constant under this driver, or follows, or is never read:
-//! `docs/wild-raft.md` goes through it field by field, and the tests of this module put it to the proof.
+//! decides what a node does next: on a leader the progress of each peer, on any other node the votes that it has. All
+//! else is constant under this driver, or follows, or is never read: `docs/wild-raft.md` goes through it field by field,
+//! and the tests of this module put it to the proof.
 
 use std::fmt::{self, Debug};
 use std::hash::Hash;
 use std::time::Duration;
 
 use dragnet::{
-    Check, Cluster, Context, Entry, NodeId, Opaque, OpaqueNode, Snapshot, StableHasher, Timer,
-    crashes,
+    Check, Cluster, Context, Entry, Network, NodeId, Opaque, OpaqueNode, Snapshot, StableHasher,
+    Timer, crashes,
 };
 use protobuf::Message as _;
 use raft::eraftpb::{self, HardState, Message};
@@ -48,16 +51,27 @@ pub fn entry() -> Entry {
                 voters: (1..=setup.number("nodes")).collect(),
                 writes_late: setup.has_bug("sends-before-persisting"),
             };
-            check(
-                cluster(replica, setup.number("proposals"), setup.number("ticks")),
-                setup.number("terms"),
-            )
+            let (proposals, terms) = (setup.number("proposals"), setup.number("terms"));
+            let network = match setup.choice("network") {
+                "ordered" => Network::ordered(),
+                _ => Network::unordered(),
+            };
+            let mut cluster = cluster(replica, proposals)
+                .network(network)
+                .timer_budget(HEARTBEAT, setup.number("heartbeats"));
+            let campaigns: u32 = setup.number("campaigns");
+            if u64::from(campaigns) < terms {
+                cluster = cluster.timer_budget(ELECTION, campaigns);
+            }
+            check(cluster, proposals, terms)
         },
     )
-    .parameter("nodes", 3, 1..=5, "how many replicas there are")
+    .parameter("nodes", 3, 2..=5, "how many replicas there are")
     .parameter("proposals", 1, 0..=3, "how many values are proposed")
     .parameter("terms", 2, 1..=4, "the last term that anybody goes to")
-    .parameter("ticks", 2, 2..=12, "how often the clock of each node ticks")
+    .parameter("campaigns", 1, 1..=4, "how often each campaigns")
+    .parameter("heartbeats", 0, 0..=4, "how often each sends heartbeats")
+    .choice("network", ["ordered", "unordered"], "how links deliver")
     .faults(crashes(1))
     .bug(
         "sends-before-persisting",
@@ -66,17 +80,21 @@ pub fn entry() -> Entry {
     )
 }
 
-/// Replicas like this one that are called with as many `proposals`, in turn.
-fn cluster(replica: Replica, proposals: u8, ticks: u32) -> Cluster<Opaque<Replica>> {
+/// Replicas like this one that are called with `proposals` values, in turn.
+fn cluster(replica: Replica, proposals: u8) -> Cluster<Opaque<Replica>> {
     let nodes = replica.voters.len();
-    let cluster = Cluster::new(nodes, |_| Opaque::new(replica.clone())).timer_budget(TICK, ticks);
+    let cluster = Cluster::new(nodes, |_| Opaque::new(replica.clone()));
     (0..nodes).fold(cluster, |cluster, node| {
         let values = (1..=proposals).skip(node).step_by(nodes);
         cluster.calls(node, values.map(Msg::Propose))
     })
 }
 
-fn check(cluster: Cluster<Opaque<Replica>>, terms: u64) -> Check<Cluster<Opaque<Replica>>> {
+fn check(
+    cluster: Cluster<Opaque<Replica>>,
+    proposals: u8,
+    terms: u64,
+) -> Check<Cluster<Opaque<Replica>>> {
     let nodes = cluster.len();
     Check::new(cluster)
         .within(format!("no term after {terms}"), move |s| {
@@ -115,6 +133,12 @@ fn check(cluster: Cluster<Opaque<Replica>>, terms: u64) -> Check<Cluster<Opaque<
         .reachable("every term has a leader", move |s| {
             (1..=terms).all(|term| records(s, nodes).any(|record| record.led.contains(&term)))
         })
+        .reachable("every proposal is applied everywhere", move |s| {
+            (1..=proposals).all(|value| {
+                let applied = |applied: &Applied| applied.item.value == Some(value);
+                records(s, nodes).all(|record| record.applied.iter().any(applied))
+            })
+        })
 }
 
 /// What the replicas have written, also those that are down.
@@ -149,10 +173,11 @@ fn logs_match(one: &[Item], other: &[Item]) -> bool {
     last.is_none_or(|last| one[..=last] == other[..=last])
 }
 
-const TICK: Timer = Timer::new("tick");
+const HEARTBEAT: Timer = Timer::new("heartbeat");
+const ELECTION: Timer = Timer::new("election");
 
-const HEARTBEAT_TICKS: usize = 1;
-const ELECTION_TICKS: usize = 2;
+const HEARTBEAT_TICKS: u32 = 1;
+const ELECTION_TICKS: u32 = 2;
 
 /// What travels, and what a replica is called with.
 #[derive(Clone, PartialEq, Eq, Hash)]
@@ -258,30 +283,33 @@ pub struct Record {
     led: Vec<u64>,
 }
 
-/// An entry of the log. What it holds is empty where a leader began its term.
-#[derive(Clone, PartialEq, Eq, Hash)]
+/// An entry of the log: what was proposed, or nothing where a leader began its term.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Item {
     term: u64,
-    data: Vec<u8>,
+    value: Option<u8>,
 }
 
 impl From<&eraftpb::Entry> for Item {
     fn from(entry: &eraftpb::Entry) -> Self {
         Self {
             term: entry.term,
-            data: entry.data.to_vec(),
+            value: entry.data.first().copied(),
         }
     }
 }
 
 impl Debug for Item {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:?} of term {}", self.data, self.term)
+        match self.value {
+            Some(value) => write!(f, "{value} of term {}", self.term),
+            None => write!(f, "beginning of term {}", self.term),
+        }
     }
 }
 
 /// An entry that was applied, and the term in which the replica was then.
-#[derive(Clone, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Applied {
     item: Item,
     during: u64,
@@ -289,7 +317,7 @@ pub struct Applied {
 
 impl Debug for Applied {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:?} in {}", self.item, self.during)
+        write!(f, "{:?} in term {}", self.item, self.during)
     }
 }
 
@@ -308,10 +336,10 @@ impl Replica {
         let config = Config {
             id: id_of(me),
             applied: disk.applied.len() as u64,
-            heartbeat_tick: HEARTBEAT_TICKS,
-            election_tick: ELECTION_TICKS,
-            min_election_tick: ELECTION_TICKS,
-            max_election_tick: ELECTION_TICKS + 1,
+            heartbeat_tick: HEARTBEAT_TICKS as usize,
+            election_tick: ELECTION_TICKS as usize,
+            min_election_tick: ELECTION_TICKS as usize,
+            max_election_tick: ELECTION_TICKS as usize + 1,
             max_size_per_msg: raft::NO_LIMIT,
             ..Config::default()
         };
@@ -424,15 +452,31 @@ fn entry_of((index, item): (u64, &Item)) -> eraftpb::Entry {
     eraftpb::Entry {
         index,
         term: item.term,
-        data: item.data.clone().into(),
+        data: item.value.into_iter().collect(),
         ..eraftpb::Entry::default()
     }
 }
 
-fn send(messages: Vec<Message>, cx: &mut Context<Msg>) {
-    for message in messages {
-        let to = NodeId(message.to as usize - 1);
-        cx.send(to, message.into());
+/// Sends what is to be sent, and sets the timer that the role of the replica needs.
+fn go_on(server: &Server, sent: Vec<Message>, cx: &mut Context<Msg>) {
+    for message in sent {
+        cx.send(message.to as usize - 1, message.into());
+    }
+    let leads = server.raft.raft.state == StateRole::Leader;
+    let (set, cancelled) = if leads {
+        (HEARTBEAT, ELECTION)
+    } else {
+        (ELECTION, HEARTBEAT)
+    };
+    cx.cancel_timer(cancelled);
+    cx.set_timer(set, Duration::from_millis(100) * ticks(set));
+}
+
+/// How often the clock ticks until a timer runs out.
+fn ticks(timer: Timer) -> u32 {
+    match timer {
+        HEARTBEAT => HEARTBEAT_TICKS,
+        _ => ELECTION_TICKS,
     }
 }
 
@@ -450,24 +494,26 @@ impl OpaqueNode for Replica {
         let Msg::Packet(packet) = msg else {
             panic!("replicas send packets, and this is {msg:?}");
         };
-        send(self.handle(server, |raft| raft.step(decode(&packet))), cx);
+        let sent = self.handle(server, |raft| raft.step(decode(&packet)));
+        go_on(server, sent, cx);
     }
 
-    fn on_timer(&self, server: &mut Server, _tick: Timer, cx: &mut Context<Msg>) {
-        let ticks = |raft: &mut RawNode<MemStorage>| {
-            raft.tick();
+    fn on_timer(&self, server: &mut Server, timer: Timer, cx: &mut Context<Msg>) {
+        let sent = self.handle(server, |raft| {
+            for _ in 0..ticks(timer) {
+                raft.tick();
+            }
             Ok(())
-        };
-        send(self.handle(server, ticks), cx);
-        cx.set_timer(TICK, Duration::from_millis(100));
+        });
+        go_on(server, sent, cx);
     }
 
     fn on_call(&self, server: &mut Server, call: Msg, cx: &mut Context<Msg>) {
         let Msg::Propose(value) = call else {
             panic!("the application can only propose, and called {call:?}");
         };
-        let proposed = self.handle(server, |raft| raft.propose(vec![], vec![value]));
-        send(proposed, cx);
+        let sent = self.handle(server, |raft| raft.propose(vec![], vec![value]));
+        go_on(server, sent, cx);
     }
 
     fn view(&self, server: &mut Server) -> View {
@@ -494,9 +540,6 @@ impl OpaqueNode for Replica {
                 raft.prs().votes().get(id).hash(digest);
             }
         }
-        if raft.state != StateRole::Leader {
-            raft.election_elapsed.hash(digest);
-        }
         if self.writes_late {
             server.synced.hash(digest);
         }
@@ -512,8 +555,11 @@ impl OpaqueNode for Replica {
 
     fn on_recover(&self, disk: Record, cx: &mut Context<Msg>) -> Server {
         let mut server = self.open(cx.me(), disk);
-        send(self.handle(&mut server, |_| Ok(())), cx);
-        cx.set_timer(TICK, Duration::from_millis(100));
+        let sent = self.handle(&mut server, |_| Ok(()));
+        go_on(&server, sent, cx);
         server
     }
 }
+
+#[cfg(test)]
+mod tests;
