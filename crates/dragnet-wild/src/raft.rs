@@ -49,7 +49,10 @@ pub fn entry() -> Entry {
         |setup| {
             let replica = Replica {
                 voters: (1..=setup.number("nodes")).collect(),
-                writes_late: setup.has_bug("sends-before-persisting"),
+                mistake: MISTAKES
+                    .into_iter()
+                    .find(|(name, _)| setup.has_bug(name))
+                    .map(|(_, mistake)| mistake),
             };
             let (proposals, terms) = (setup.number("proposals"), setup.number("terms"));
             let network = match setup.choice("network") {
@@ -77,6 +80,11 @@ pub fn entry() -> Entry {
         "sends-before-persisting",
         "sends the messages of a Ready before its entries and hard state are on disk",
         |bug| bug.set("proposals", 0).set("terms", 1),
+    )
+    .bug(
+        "keeps-only-committed",
+        "says that it has entries, and has them on disk when they are committed",
+        |bug| bug.set("proposals", 0),
     )
 }
 
@@ -238,9 +246,22 @@ impl Debug for Msg {
 pub struct Replica {
     /// The ids of all members, as the library counts them: from one.
     voters: Vec<u64>,
-    /// Whether it leaves what it writes in a cache until something else happens, and sends before that.
-    writes_late: bool,
+    mistake: Option<Mistake>,
 }
+
+/// How a driver can break the contract of the library.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Mistake {
+    /// It leaves what it writes in a cache until something else happens, and sends before that.
+    WritesLate,
+    /// It writes no entry that is not committed.
+    KeepsOnlyCommitted,
+}
+
+const MISTAKES: [(&str, Mistake); 2] = [
+    ("sends-before-persisting", Mistake::WritesLate),
+    ("keeps-only-committed", Mistake::KeepsOnlyCommitted),
+];
 
 /// A replica at work.
 pub struct Server {
@@ -352,13 +373,17 @@ impl Replica {
         }
     }
 
+    fn writes_late(&self) -> bool {
+        self.mistake == Some(Mistake::WritesLate)
+    }
+
     /// Lets something happen to the node, and does what it then asks for. What comes back is to be sent.
     fn handle(
         &self,
         server: &mut Server,
         happens: impl FnOnce(&mut RawNode<MemStorage>) -> raft::Result<()>,
     ) -> Vec<Message> {
-        if self.writes_late {
+        if self.writes_late() {
             server.sync();
         }
         match happens(&mut server.raft) {
@@ -371,7 +396,7 @@ impl Replica {
             sent.append(&mut ready.take_messages());
             server.write(ready.entries(), ready.hs());
             server.apply(ready.take_committed_entries());
-            if !self.writes_late {
+            if !self.writes_late() {
                 server.sync();
             }
             sent.append(&mut ready.take_persisted_messages());
@@ -387,7 +412,7 @@ impl Replica {
         if server.raft.raft.state == StateRole::Leader && server.led.last() != Some(&term) {
             server.led.push(term);
         }
-        if !self.writes_late {
+        if !self.writes_late() {
             server.sync();
         }
         sent
@@ -540,17 +565,21 @@ impl OpaqueNode for Replica {
                 raft.prs().votes().get(id).hash(digest);
             }
         }
-        if self.writes_late {
+        if self.writes_late() {
             server.synced.hash(digest);
         }
         true
     }
 
     fn disk(&self, server: &mut Server) -> Option<Record> {
-        Some(Record {
+        let mut disk = Record {
             led: server.led.clone(),
             ..server.synced.clone()
-        })
+        };
+        if self.mistake == Some(Mistake::KeepsOnlyCommitted) {
+            disk.log.truncate(disk.commit as usize);
+        }
+        Some(disk)
     }
 
     fn on_recover(&self, disk: Record, cx: &mut Context<Msg>) -> Server {

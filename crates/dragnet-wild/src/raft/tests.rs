@@ -13,7 +13,7 @@ use super::*;
 fn replica(nodes: usize) -> Replica {
     Replica {
         voters: (1..=nodes as u64).collect(),
-        writes_late: false,
+        mistake: None,
     }
 }
 
@@ -50,19 +50,29 @@ fn two_terms_are_safe_without_faults() {
     verdict(&selection.with_faults(crashes(0)), &entry).assert_holds();
 }
 
+/// The property that a bug breaks, and in how few steps; the execution replays.
+fn broken_by(bug: &str) -> (String, usize) {
+    let entry = entry();
+    let selection = selected(&entry, &[]).with_bug(bug).unwrap();
+    let verdict = verdict(&selection, &entry);
+    let violation = verdict.violation().expect("the bug shows");
+    let counterexample = violation.counterexample.as_ref().unwrap();
+    let again = entry.check(&selection).unwrap();
+    let replay = again.replay(&counterexample.trace).unwrap();
+    assert_eq!(replay.property, violation.property);
+    (replay.property, counterexample.len())
+}
+
 #[test]
 fn votes_that_are_sent_before_they_are_on_disk_elect_two_leaders() {
-    let entry = entry();
-    let selection = selected(&entry, &[])
-        .with_bug("sends-before-persisting")
-        .unwrap();
-    let verdict = verdict(&selection, &entry);
-    let violation = verdict.violation().expect("the vote is forgotten");
-    assert_eq!(violation.property, "election safety");
-    let counterexample = violation.counterexample.as_ref().unwrap();
-    assert_eq!(counterexample.len(), 8);
-    let again = entry.check(&selection).unwrap();
-    assert!(again.replay(&counterexample.trace).is_ok());
+    let broken = broken_by("sends-before-persisting");
+    assert_eq!(broken, ("election safety".to_owned(), 8));
+}
+
+#[test]
+fn entries_that_are_acknowledged_and_not_on_disk_are_missed_by_the_next_leader() {
+    let (property, _) = broken_by("keeps-only-committed");
+    assert_eq!(property, "leader completeness");
 }
 
 /// Something that happens to a replica.
