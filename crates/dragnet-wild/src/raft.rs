@@ -47,14 +47,19 @@ pub fn entry() -> Entry {
         "raft",
         "the Raft library of TiKV, raft 0.7: elections and a replicated log",
         |setup| {
+            let (nodes, terms) = (setup.number("nodes"), setup.number("terms"));
+            let (campaigns, proposals) = (setup.number("campaigns"), setup.number("proposals"));
+            setup.require(
+                nodes * u64::from(campaigns) >= terms,
+                "there are more terms than campaigns",
+            );
             let replica = Replica {
-                voters: (1..=setup.number("nodes")).collect(),
+                voters: (1..=nodes).collect(),
                 mistake: MISTAKES
                     .into_iter()
                     .find(|(name, _)| setup.has_bug(name))
                     .map(|(_, mistake)| mistake),
             };
-            let (proposals, terms) = (setup.number("proposals"), setup.number("terms"));
             let network = match setup.choice("network") {
                 "ordered" => Network::ordered(),
                 _ => Network::unordered(),
@@ -62,7 +67,6 @@ pub fn entry() -> Entry {
             let mut cluster = cluster(replica, proposals)
                 .network(network)
                 .timer_budget(HEARTBEAT, setup.number("heartbeats"));
-            let campaigns: u32 = setup.number("campaigns");
             if u64::from(campaigns) < terms {
                 cluster = cluster.timer_budget(ELECTION, campaigns);
             }
