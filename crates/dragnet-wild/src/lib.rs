@@ -8,8 +8,9 @@ use dragnet::Entry;
 
 pub mod noraft;
 pub mod omnipaxos;
+pub mod raft;
 
 /// Every published crate that Dragnet has a driver for.
 pub fn entries() -> Vec<Entry> {
-    vec![omnipaxos::entry(), noraft::entry()]
+    vec![omnipaxos::entry(), noraft::entry(), raft::entry()]
 }
