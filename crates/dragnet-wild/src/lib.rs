@@ -6,7 +6,9 @@
 
 use dragnet::Entry;
 
+pub mod crdts;
+
 /// Every published crate that Dragnet has a driver for.
 pub fn entries() -> Vec<Entry> {
-    vec![]
+    vec![crdts::entry()]
 }
