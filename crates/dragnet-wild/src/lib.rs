@@ -7,8 +7,9 @@
 use dragnet::Entry;
 
 pub mod crdts;
+pub mod foca;
 
 /// Every published crate that Dragnet has a driver for.
 pub fn entries() -> Vec<Entry> {
-    vec![crdts::entry()]
+    vec![crdts::entry(), foca::entry()]
 }
