@@ -17,8 +17,11 @@
 //! - *No storm.* What is sent when a timer runs out is answered, and the answers may be answered, but not more than
 //!   `storm` times in a row. The longest chain that probing takes has four messages; where no timer runs out, messages that
 //!   never end are a chain that never ends.
-//! - *Nobody is down for ever.* When nothing is in flight, and no member has a timer left but to forget somebody, then
-//!   nothing will ever happen again. Nobody who is alive may then be down in the eyes of another.
+//! - *Nobody is down for ever.* A member acts by itself while it knows somebody active and has a timer that does more than
+//!   forget somebody: when the last active member goes, foca turns to ignoring its timers. When nothing is in flight and
+//!   nobody acts by itself, nothing will ever happen again, whether or not the network is whole by then. Nobody who is alive
+//!   may then be down in the eyes of another. This is asked of renewing identities only: a plain one that is down stays so,
+//!   as foca says, until it is forgotten.
 //!
 //! A member is an opaque node without a digest: foca hides its probes and its backlog of updates. Two states of it are one
 //! only when the same happened to it, so spaces are large for what they are. The network is unordered, and a link carries at
@@ -43,23 +46,10 @@ use serde::{Deserialize, Serialize};
 /// The members under the name `foca`.
 pub fn entry() -> Entry {
     Entry::new("foca", "cluster membership with foca 1", |setup| {
-        let members = setup.number("members");
         let renews = setup.choice("identity") == "renewing";
-        let storm: u64 = setup.number("storm");
-        let cluster = Cluster::new(members, |_| Opaque::new(Member { renews }))
-            .network(Network::unordered().capacity(setup.number("packets")))
-            .timer_budget(NEXT, setup.number("timers"));
-        Check::new(cluster)
-            .always("no storm", move |s| {
-                s.nodes().all(|member| member.longest_chain <= storm)
-            })
-            .always_with_messages("nobody is down for ever", |s, messages| {
-                let over = messages.is_empty() && s.nodes().all(|member| !member.goes_on);
-                !over || s.nodes().all(|member| member.down.is_empty())
-            })
-            .reachable("a member is declared down", |s| {
-                s.nodes().any(|member| !member.down.is_empty())
-            })
+        let (packets, timers) = (setup.number("packets"), setup.number("timers"));
+        let cluster = cluster(setup.number("members"), renews, packets, timers);
+        check(cluster, renews, setup.number("storm"))
     })
     .choice(
         "identity",
@@ -81,6 +71,39 @@ pub fn entry() -> Entry {
         "how often an answer may be answered in turn",
     )
     .faults(partitions(1))
+}
+
+fn check(
+    cluster: Cluster<Opaque<Member>>,
+    renews: bool,
+    storm: u64,
+) -> Check<Cluster<Opaque<Member>>> {
+    let check = Check::new(cluster)
+        .always("no storm", move |s| {
+            s.nodes().all(|member| member.longest_chain <= storm)
+        })
+        .reachable("a member is declared down", |s| {
+            s.nodes().any(|member| !member.down.is_empty())
+        });
+    if !renews {
+        return check;
+    }
+    check.always_with_messages("nobody is down for ever", |s, messages| {
+        let over = messages.is_empty() && s.nodes().all(|member| !member.goes_on);
+        !over || s.nodes().all(|member| member.down.is_empty())
+    })
+}
+
+/// So many members, whose links carry so many packets and whose timers run out so often.
+pub fn cluster(
+    members: usize,
+    renews: bool,
+    packets: usize,
+    timers: u32,
+) -> Cluster<Opaque<Member>> {
+    Cluster::new(members, |_| Opaque::new(Member { renews }))
+        .network(Network::unordered().capacity(packets))
+        .timer_budget(NEXT, timers)
 }
 
 /// The next of a member's timers.
@@ -155,7 +178,7 @@ pub struct View {
     down: BTreeSet<Id>,
     /// Its timers, the next last.
     timers: Vec<String>,
-    /// Whether it has a timer that does more than forget somebody.
+    /// Whether it will do something by itself.
     goes_on: bool,
     /// The longest chain of answers that it was the last to add to.
     longest_chain: u64,
@@ -281,11 +304,41 @@ impl OpaqueNode for Member {
                 .iter()
                 .map(|timer| format!("{timer:?}"))
                 .collect(),
-            goes_on: running
-                .timers
-                .iter()
-                .any(|(_, timer)| !matches!(timer, ::foca::Timer::RemoveDown(_))),
+            goes_on: running.foca.num_members() > 0
+                && running
+                    .timers
+                    .iter()
+                    .any(|(_, timer)| !matches!(timer, ::foca::Timer::RemoveDown(_))),
             longest_chain: running.longest_chain,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use dragnet::Engine;
+
+    use super::*;
+
+    fn assert_finds(property: &str, check: impl Fn() -> Check<Cluster<Opaque<Member>>>) {
+        let verdict = check().run();
+        let violation = verdict.violation().expect("something is wrong");
+        assert_eq!(violation.property, property);
+        let trace = &verdict.counterexample().unwrap().trace;
+        check().replay(trace).expect("what was found replays");
+    }
+
+    #[test]
+    fn two_members_that_a_partition_separates_are_down_for_ever() {
+        assert_finds("nobody is down for ever", || {
+            check(cluster(2, true, 1, 6), true, 8).faults(partitions(1))
+        });
+    }
+
+    #[test]
+    fn two_members_without_renewal_storm_at_each_other() {
+        assert_finds("no storm", || {
+            check(cluster(2, false, 4, 6), false, 8).engine(Engine::Random)
+        });
     }
 }
