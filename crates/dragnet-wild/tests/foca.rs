@@ -151,3 +151,20 @@ fn two_members_that_declare_each_other_down_never_meet_again() {
         assert!(known.all(|member| member.state() == State::Down));
     }
 }
+
+#[test]
+fn a_member_whose_news_of_its_return_is_lost_is_down_for_ever() {
+    let identity = |address| Renewing { address, bump: 0 };
+    let mut alice = Peer::new(identity(1), identity(2));
+    let mut bob = Peer::new(identity(2), identity(1));
+    let to_bob = alice.declare_the_other_down();
+    let lost = bob.receive(&to_bob);
+    assert_eq!((lost.len(), bob.foca.identity().bump), (1, 1));
+
+    // Bob takes Alice for active, and never says a word to her again.
+    for peer in [&mut alice, &mut bob] {
+        assert!(peer.let_time_pass().is_empty());
+        assert!(peer.let_time_pass().is_empty());
+    }
+    assert_eq!((alice.foca.num_members(), bob.foca.num_members()), (0, 1));
+}
