@@ -6,11 +6,19 @@
 
 use dragnet::Entry;
 
+pub mod crdts;
+pub mod foca;
 pub mod noraft;
 pub mod omnipaxos;
 pub mod raft;
 
 /// Every published crate that Dragnet has a driver for.
 pub fn entries() -> Vec<Entry> {
-    vec![omnipaxos::entry(), noraft::entry(), raft::entry()]
+    vec![
+        omnipaxos::entry(),
+        noraft::entry(),
+        raft::entry(),
+        foca::entry(),
+        crdts::entry(),
+    ]
 }
