@@ -24,7 +24,7 @@
 //! A `RawNode` can be neither cloned nor compared, so a replica is an opaque node with a digest. Its [`View`] is part of
 //! what tells two states apart, and shows role, leader, term, vote, commit index and log. The digest adds what else
 //! decides what a node does next: on a leader the progress of each peer, on any other node the votes that it has. All
-//! else is constant under this driver, or follows, or is never read: `docs/wild-raft.md` goes through it field by field,
+//! else is constant under this driver, or follows, or is never read: `docs/wild.md` goes through it field by field,
 //! and the tests of this module put it to the proof.
 
 use std::fmt::{self, Debug};
