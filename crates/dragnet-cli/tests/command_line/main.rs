@@ -5,3 +5,5 @@ mod help;
 mod limits;
 mod run;
 mod verdicts;
+#[cfg(feature = "wild")]
+mod wild;

@@ -393,10 +393,12 @@ impl<N: OpaqueNode> Hash for Past<N> {
                 identity,
                 history,
             } => {
+                (0_u8, identity).hash(state);
+                // The view follows from what happened; beside a digest it says something of its own.
                 if *identity != history.hash {
                     note_digest();
+                    view.hash(state);
                 }
-                (0_u8, identity, view).hash(state);
             }
             Shape::Crashed(disk) => (1_u8, disk).hash(state),
         }
