@@ -144,6 +144,7 @@ pub(crate) fn entry(entry: &Entry) -> Result<Value, Error> {
         "summary": entry.summary(),
         "target": check.target_kind(),
         "parameters": parameters_of.collect::<Vec<_>>(),
+        "faults": entry.own_faults().to_string(),
         "properties": check.properties(),
         "bugs": bugs.collect::<Vec<_>>(),
     }))

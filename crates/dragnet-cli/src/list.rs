@@ -36,7 +36,12 @@ fn block(entry: &Entry, style: Style) -> String {
         value: needs(bug),
         summary: bug.summary,
     });
-    let rows: Vec<Row> = parameters.chain(bugs).collect();
+    let faults = (entry.own_faults() != Faults::none()).then(|| Row {
+        name: "--faults".to_owned(),
+        value: entry.own_faults().to_string(),
+        summary: "what goes wrong unless you say otherwise; 0 of a kind turns it off",
+    });
+    let rows: Vec<Row> = parameters.chain(faults).chain(bugs).collect();
     let width =
         |column: fn(&Row) -> &str| rows.iter().map(|row| column(row).len()).max().unwrap_or(0);
     let (names, values) = (width(|row| &row.name), width(|row| &row.value));

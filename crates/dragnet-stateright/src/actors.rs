@@ -36,8 +36,8 @@ where
     H: Hash,
 {
     let mut hasher = StableHasher::new(key);
-    state.actor_states.hash(&mut hasher);
-    state.history.hash(&mut hasher);
+    hash_list(state.actor_states.iter(), key, &mut hasher);
+    hash_list([&state.history].into_iter(), key, &mut hasher);
     for timers in &state.timers_set {
         hash_set(timers.iter(), key, &mut hasher);
     }
@@ -53,8 +53,14 @@ where
         Network::Ordered(flows) => flows.hash(&mut hasher),
     }
     state.crashed.hash(&mut hasher);
-    state.actor_storages.hash(&mut hasher);
+    hash_list(state.actor_storages.iter(), key, &mut hasher);
     Fingerprint(hasher.finish())
+}
+
+/// Hashes elements that may not say themselves where they end.
+fn hash_list(elements: impl Iterator<Item: Hash>, key: Key, hasher: &mut StableHasher) {
+    let hashes: Vec<u64> = elements.map(|one| Fingerprint::of(&one, key).0).collect();
+    hashes.hash(hasher);
 }
 
 /// Hashes distinct elements so that their order does not matter.

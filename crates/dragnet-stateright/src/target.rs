@@ -188,7 +188,10 @@ where
 {
     /// A model of actors, read as such: see [`check_actors`].
     pub fn actors(model: ActorModel<A, C, H>) -> Self {
-        Self::of(ModelSystem::reading(Arc::new(model), actors::reading()))
+        Self {
+            exact: hash_runs_together::<(A::State, A::Msg, A::Storage, H)>(),
+            ..Self::of(ModelSystem::reading(Arc::new(model), actors::reading()))
+        }
     }
 }
 

@@ -8,7 +8,8 @@
 //! Links keep the order of messages, as `omnipaxos` demands, and can be cut (`partitions`). When a link is back, both of
 //! its ends are told, and call `reconnected`. The same happens when a server restarts from its storage after a crash: it
 //! says so to its peers, each of which answers that the new connection stands, and what they had sent it before that is
-//! lost with the old connection. A crash never falls between two writes of one handler.
+//! lost with the old connection. A crash never falls between two writes of one handler. Faults that no such link has
+//! (`drops` and `duplicates` of single messages) are outside what `omnipaxos` promises to stand.
 //!
 //! # Parameters
 //!

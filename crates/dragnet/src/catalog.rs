@@ -531,6 +531,11 @@ impl Entry {
         &self.bugs
     }
 
+    /// The faults that happen to it unless somebody says otherwise.
+    pub fn own_faults(&self) -> Faults {
+        self.faults
+    }
+
     /// Sets the system up as selected.
     pub fn check(&self, selection: &Selection<'_>) -> Result<Box<dyn AnyCheck>, SelectionError> {
         let parameters = selection.parameters();

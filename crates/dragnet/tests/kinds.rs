@@ -101,6 +101,69 @@ fn a_verdict_says_so_when_it_stands_on_a_digest() {
     assert!(!digested(&Check::new(past).run()));
 }
 
+/// Counts behind a shared reference.
+struct Cellular(std::sync::Mutex<u32>);
+
+impl Clone for Cellular {
+    fn clone(&self) -> Self {
+        Self(std::sync::Mutex::new(*self.0.lock().unwrap()))
+    }
+}
+
+impl std::fmt::Debug for Cellular {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.0.lock().unwrap().fmt(f)
+    }
+}
+
+#[test]
+fn a_state_that_changes_behind_a_shared_reference_is_another_state() {
+    struct Counting;
+
+    impl Node for Counting {
+        type State = Digested<Cellular, ByDebug>;
+        type Msg = ();
+
+        fn on_start(&self, cx: &mut Context<()>) -> Self::State {
+            cx.broadcast_to_others(());
+            Cellular(std::sync::Mutex::new(0)).into()
+        }
+
+        fn on_message(&self, count: &mut Self::State, _: NodeId, _: (), _: &mut Context<()>) {
+            *count.0.lock().unwrap() += 1;
+        }
+    }
+
+    let verdict = Check::new(Cluster::new(3, |_| Counting))
+        .always("nobody counts to two", |s| {
+            s.nodes().all(|count| *count.0.lock().unwrap() < 2)
+        })
+        .run();
+    assert!(verdict.violation().is_some(), "{verdict}");
+}
+
+#[test]
+fn a_digest_in_a_message_is_said_too() {
+    struct Sending;
+
+    impl Node for Sending {
+        type State = u8;
+        type Msg = Digested<u8, ByDebug>;
+
+        fn on_start(&self, cx: &mut Context<Self::Msg>) -> u8 {
+            cx.broadcast_to_others(1.into());
+            0
+        }
+
+        fn on_message(&self, sum: &mut u8, _: NodeId, msg: Self::Msg, _: &mut Context<Self::Msg>) {
+            *sum += *msg;
+        }
+    }
+
+    let verdict = Check::new(Cluster::new(2, |_| Sending)).run();
+    assert!(verdict.statistics.nodes.unwrap().digested, "{verdict}");
+}
+
 /// Why a check of this node is inconclusive.
 fn objection<N: Node<Msg = u64>>(
     node: impl FnMut(NodeId) -> N,

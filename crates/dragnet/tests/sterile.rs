@@ -12,7 +12,9 @@ use std::{env, thread};
 use tracing::span::{Attributes, Id, Record};
 use tracing::{Event, Metadata, Subscriber};
 
-use dragnet::{Check, Cluster, Context, FailureKind, Node, NodeId, ViolationKind};
+use dragnet::{
+    Check, Cluster, Context, FailureKind, Node, NodeId, Opaque, OpaqueNode, ViolationKind,
+};
 
 const HOUR: Duration = Duration::from_secs(3600);
 
@@ -190,6 +192,35 @@ fn random_numbers_follow_from_node_state_and_input() {
         .flat_map(|drawn| drawn.iter().flat_map(|bytes| bytes.chunks(8)))
         .collect();
     assert_eq!(words.len(), 4 * 3 * 4, "no word is drawn twice");
+}
+
+#[test]
+fn opaque_nodes_draw_different_identifiers_too() {
+    struct Named;
+
+    impl OpaqueNode for Named {
+        type State = Vec<[u8; 32]>;
+        type Msg = ();
+        type View = Vec<[u8; 32]>;
+        type Disk = ();
+
+        fn on_start(&self, _: &mut Context<()>) -> Self::State {
+            draw()
+        }
+
+        fn on_message(&self, _: &mut Self::State, _: NodeId, _: (), _: &mut Context<()>) {}
+
+        fn view(&self, name: &mut Self::State) -> Self::View {
+            name.clone()
+        }
+    }
+
+    Check::new(Cluster::new(3, |_| Opaque::new(Named)))
+        .always("names differ", |s| {
+            s.pairs().all(|(one, two)| **one != **two)
+        })
+        .run()
+        .assert_holds();
 }
 
 #[test]

@@ -33,6 +33,7 @@ fn list_shows_programs_the_same() {
             "summary",
             "target",
             "parameters",
+            "faults",
             "properties",
             "bugs"
         ]

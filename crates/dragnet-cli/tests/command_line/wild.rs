@@ -10,7 +10,10 @@ fn published_crates_stand_beside_the_bundled_systems() {
         let begins = |line: &str| line.split(' ').next() == Some(name);
         assert!(list.stdout.lines().any(begins), "{name} in {}", list.stdout);
     }
-    assert_says(&list.stdout, &["version", "0.5.0 (0.5.0, 0.4.0)"]);
+    assert_says(
+        &list.stdout,
+        &["version", "0.5.0 (0.5.0, 0.4.0)", "--faults", "crashes=1"],
+    );
 }
 
 #[test]

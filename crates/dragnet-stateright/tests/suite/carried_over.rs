@@ -1,8 +1,11 @@
 //! What of a model is carried over into a check, and what is refused.
 
+use std::borrow::Cow;
+
 use dragnet::{Check, Control, Engine, Entry, FailureKind, Selection, System, ViolationKind};
 use dragnet_stateright::{ModelSystem, Reflexive, Stateright, check, check_actors};
-use stateright::actor::{ActorModel, Network};
+use stateright::actor::{Actor, ActorModel, Id, Network, Out};
+use stateright::util::HashableHashSet;
 use stateright::{Checker, Expectation, Model, Property};
 
 use crate::models::rules::{Rules, bytes, clock};
@@ -234,4 +237,50 @@ fn a_system_lists_only_the_actions_that_lead_somewhere_inside() {
         [(0, Ok(Reflexive((0, 0)))), (1, Ok(Reflexive((2, 0))))]
     );
     Check::new(system).run().assert_holds();
+}
+
+/// One of two actors, drawn at random, is told something and puts it into a set.
+struct Told;
+
+impl Actor for Told {
+    type Msg = ();
+    type State = HashableHashSet<u8>;
+    type Timer = ();
+    type Random = usize;
+    type Storage = ();
+
+    fn on_start(&self, id: Id, _: &Option<()>, out: &mut Out<Self>) -> Self::State {
+        if id == Id::from(2) {
+            out.choose_random("to", vec![0, 1]);
+        }
+        HashableHashSet::new()
+    }
+
+    fn on_msg(&self, _: Id, set: &mut Cow<Self::State>, _: Id, _: (), _: &mut Out<Self>) {
+        set.to_mut().insert(1);
+    }
+
+    fn on_random(&self, _: Id, _: &mut Cow<Self::State>, to: &usize, out: &mut Out<Self>) {
+        out.send((*to).into(), ());
+    }
+}
+
+#[test]
+fn the_set_of_one_actor_is_not_taken_for_that_of_another() {
+    for unlucky in [0, 1] {
+        let model = ActorModel::new((), ())
+            .actors([Told, Told, Told])
+            .init_network(Network::new_unordered_nonduplicating([]))
+            .property(
+                Expectation::Always,
+                "it is never told",
+                if unlucky == 0 {
+                    |_, state| state.actor_states[0].is_empty()
+                } else {
+                    |_, state| state.actor_states[1].is_empty()
+                },
+            );
+        let verdict = check_actors(model).run();
+        assert!(verdict.violation().is_some(), "actor {unlucky}: {verdict}");
+    }
 }

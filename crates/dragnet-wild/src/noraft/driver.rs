@@ -36,7 +36,7 @@ pub(crate) fn check(bounds: &Bounds) -> Check<Cluster<Raft>> {
                 one.has_what_it_committed() && replicas(s, nodes).all(|two| one.agrees_with(two))
             })
         })
-        .always("no term has two leaders", |s| {
+        .always("no term has two leaders at once", |s| {
             s.pairs()
                 .all(|(one, two)| !one.leads_the_term_of(two) || !two.leads_the_term_of(one))
         })

@@ -8,8 +8,8 @@
 //! knows that there is a command at a place in the log, not what it says; its place, the term and the index, names it.
 //!
 //! What a node has ever said to be committed is remembered beside it, over crashes. Such an entry must stay in the log of
-//! the node, and no two nodes may have committed different entries at the same index. Besides, no term has two leaders,
-//! and two logs that share an entry share all before it.
+//! the node, and no two nodes may have committed different entries at the same index. Besides, no term has two leaders
+//! at once, and two logs that share an entry share all before it.
 //!
 //! Elections and commands go on for ever, so these parameters bound the system. Within their defaults the space is small,
 //! and it is large enough for what is wrong in 0.4.0.

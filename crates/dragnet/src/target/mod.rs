@@ -76,8 +76,8 @@ pub struct NodeWork {
     pub handler_runs: u64,
     /// Whether deliveries that change nothing were left out, and their messages stayed in flight.
     pub skips_idle: bool,
-    /// Whether node states were told apart by a digest: two with the same digest counted as one, and the verdict stands
-    /// on their being alike.
+    /// Whether node states or messages were told apart by a digest: two with the same digest counted as one, and the
+    /// verdict stands on their being alike.
     pub digested: bool,
 }
 

@@ -126,10 +126,11 @@ impl Verdict {
                 ),
             ));
         }
-        if statistics.nodes.is_some_and(|work| work.digested) {
+        let digested = statistics.nodes.is_some_and(|work| work.digested);
+        if digested {
             lines.push((
                 "digest",
-                "node states with equal digests counted as one; the verdict stands on that"
+                "states or messages with equal digests counted as one; the verdict stands on that"
                     .to_owned(),
             ));
         }
@@ -142,7 +143,9 @@ impl Verdict {
                 bytes(statistics.peak_memory_bytes)
             ),
         ));
-        let missed = if self.exact {
+        let missed = if self.exact && digested {
+            "none beside the digests: whole states were compared".to_owned()
+        } else if self.exact {
             "none: whole states were compared".to_owned()
         } else {
             format!(

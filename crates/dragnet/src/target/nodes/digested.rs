@@ -11,9 +11,10 @@ use crate::trace::{Key, StableHasher};
 
 /// A node state that is told apart by a digest of 128 bits instead of `Eq` and `Hash`.
 ///
-/// It reads and changes like the value inside. Two states with equal digests count as one, so a digest must hold
-/// everything that decides what a node does next. Where it comes from is `By`: [`Own`] is what the type itself writes as
-/// [`Digest`], [`ByDebug`] is what it prints, and [`BySerde`](super::BySerde) is what it serialises.
+/// It reads and changes like the value inside, whose clones must not share anything that changes. Two states with equal
+/// digests count as one, so a digest must hold everything that decides what a node does next. Where it comes from is `By`:
+/// [`Own`] is what the type itself writes as [`Digest`], [`ByDebug`] is what it prints, and
+/// [`BySerde`](super::BySerde) is what it serialises.
 ///
 /// ```
 /// use dragnet::{ByDebug, Check, Cluster, Context, Digested, Node, NodeId};
@@ -151,7 +152,8 @@ impl<T: Clone, By> Clone for Digested<T, By> {
     fn clone(&self) -> Self {
         Self {
             value: self.value.clone(),
-            digest: self.digest.clone(),
+            // Not the digest: the value may be changed behind a shared reference, which nobody sees.
+            digest: OnceLock::new(),
             by: PhantomData,
         }
     }

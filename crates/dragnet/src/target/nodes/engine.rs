@@ -54,7 +54,7 @@ pub struct Nodes<N: Node> {
     /// What most handlers send.
     nothing: Arc<[Sent]>,
     pub(super) handler_runs: AtomicU64,
-    /// Some local state was told apart by a digest.
+    /// Some local state or message was told apart by a digest.
     digested: AtomicBool,
     /// For each node, the inputs with which it crashes and restarts.
     pub(super) crash_inputs: Vec<(u32, u32)>,
@@ -283,17 +283,22 @@ impl<N: Node> Nodes<N> {
                 }
             }
         }
-        let (content, digested) = noting_digests(|| Fingerprint::of(&local, self.key));
-        if digested {
-            self.digested.store(true, Ordering::Relaxed);
-        }
-        let hash = bind(content.0, self.slots[local_slot(node)]);
+        let hash = bind(self.hash_of(&local), self.slots[local_slot(node)]);
         let own = own.into();
         self.locals.intern(LocalItem { node, local, own }, hash).0
     }
 
+    /// The hash of a state or an input under the key of the search; takes note when a digest is part of it.
+    fn hash_of(&self, content: &impl Hash) -> u64 {
+        let (hash, digested) = noting_digests(|| Fingerprint::of(content, self.key));
+        if digested {
+            self.digested.store(true, Ordering::Relaxed);
+        }
+        hash.0
+    }
+
     pub(super) fn intern_input(&self, input: Input<N::Msg>) -> u32 {
-        let hash = Fingerprint::of(&input, self.key).0;
+        let hash = self.hash_of(&input);
         let order = if self.key == Key::default() {
             hash
         } else {

@@ -207,7 +207,7 @@ impl<N: OpaqueNode> Opaque<N> {
         step: &Step<N>,
         cx: &mut Context<N::Msg>,
     ) -> N::State {
-        let situation = (before.as_ref().map(|(_, hash)| *hash), step);
+        let situation = (cx.me(), before.as_ref().map(|(_, hash)| *hash), step);
         let ran = sterile::run(&situation, || {
             let mut state = match step {
                 Step::Start => return self.node.on_start(cx),
