@@ -7,7 +7,7 @@ use std::time::Duration;
 use clap::builder::{PossibleValuesParser, RangedU64ValueParser, TypedValueParser};
 use clap::error::ErrorKind;
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
-use dragnet::{Determinism, Engine, Entry, Faults, Options, Values};
+use dragnet::{Determinism, Engine, Entry, Faults, Options, Pruning, Values};
 
 use crate::output;
 use crate::status::Status;
@@ -61,6 +61,10 @@ pub(crate) struct CheckArgs {
     /// In which order states are visited [default: breadth]
     #[arg(long, value_parser = engine())]
     engine: Option<Engine>,
+
+    /// How much of what cannot happen is left out, with --engine local [default: adaptive]
+    #[arg(long, value_parser = pruning())]
+    pub(crate) pruning: Option<Pruning>,
 
     /// How many threads search [default: one for each core]
     #[arg(long, value_name = "N", value_parser = RangedU64ValueParser::<usize>::new().range(1..=1024))]
@@ -119,6 +123,7 @@ impl CheckArgs {
     /// How to search; what was not said stays as it is.
     pub(crate) fn apply_to(&self, options: &mut Options) {
         options.engine = self.engine.unwrap_or(options.engine);
+        options.pruning = self.pruning.unwrap_or(options.pruning);
         options.exact |= self.exact;
         options.determinism = self.determinism.unwrap_or(options.determinism);
         options.threads = self.threads.unwrap_or(options.threads);
@@ -234,6 +239,11 @@ fn examples(program: &str, entries: &[Entry]) -> String {
 
 fn engine() -> impl TypedValueParser<Value = Engine> {
     PossibleValuesParser::new(Engine::ALL.map(Engine::name)).try_map(|name| name.parse::<Engine>())
+}
+
+fn pruning() -> impl TypedValueParser<Value = Pruning> {
+    let names = Pruning::ALL.map(Pruning::name);
+    PossibleValuesParser::new(names).try_map(|name| name.parse::<Pruning>())
 }
 
 fn determinism() -> impl TypedValueParser<Value = Determinism> {

@@ -91,6 +91,15 @@ pub(crate) fn verdict(
             .set("handler_runs", work.handler_runs)
             .set("digested", work.digested);
     }
+    if let Some(local) = statistics.local {
+        object
+            .set("local_states", local.local_states)
+            .set("messages", local.messages)
+            .set("system_states", local.system_states)
+            .set("preliminary_violations", local.preliminary_violations)
+            .set("soundness_checks", local.soundness_checks)
+            .set("soundness_states", local.soundness_states);
+    }
     object
         .set("length", counterexample.map(|found| found.len()))
         .set("shortest", counterexample.map(|found| found.shortest))

@@ -1,13 +1,15 @@
 //! The front door: a target, what must be true of it, and how to look.
 
 use std::fmt::{self, Display};
+use std::hash::Hash;
 use std::str::FromStr;
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::explore::{self, Control};
-use crate::property::{Claim, Predicate, Property, Reached};
+use crate::property::{Bound, Claim, Predicate, Property, Reached, Scope};
 
-use crate::target::nodes::{Cluster, Determinism, Faults, InFlight, Node, Snapshot};
+use crate::target::nodes::{self, Cluster, Determinism, Faults, InFlight, Node, NodeView, Snapshot};
 use crate::target::{Target, Watch};
 use crate::trace::{Key, Trace};
 use crate::verdict::{Replay, ReplayError, Verdict};
@@ -46,7 +48,7 @@ pub struct Check<T: Target> {
     pub(crate) name: Option<String>,
     pub(crate) target: T,
     pub(crate) properties: Vec<Property<T::System>>,
-    pub(crate) within: Vec<(String, Predicate<T::System>)>,
+    pub(crate) within: Vec<Bound<T::System>>,
     pub(crate) watch: Watch,
     pub(crate) options: Options,
 }
@@ -56,6 +58,8 @@ pub struct Check<T: Target> {
 pub struct Options {
     /// In which order states are visited.
     pub engine: Engine,
+    /// How much of what cannot happen the local engine leaves out.
+    pub pruning: Pruning,
     /// How many threads search; 0 means as many as the machine has cores.
     pub threads: usize,
     /// How many steps an execution may have; `None` means any number.
@@ -80,6 +84,7 @@ impl Default for Options {
     fn default() -> Self {
         Self {
             engine: Engine::Breadth,
+            pruning: Pruning::Adaptive,
             threads: 0,
             depth: None,
             memory: None,
@@ -112,11 +117,14 @@ pub enum Engine {
     Depth,
     /// One random execution after the other.
     Random,
+    /// Node by node, without the network between them; what is found is verified. Only for clusters, and for properties
+    /// of node states.
+    Local,
 }
 
 impl Engine {
     /// Every engine, in the order in which help texts name them.
-    pub const ALL: [Self; 3] = [Self::Breadth, Self::Depth, Self::Random];
+    pub const ALL: [Self; 4] = [Self::Breadth, Self::Depth, Self::Random, Self::Local];
 
     /// Its name on the command line.
     pub fn name(self) -> &'static str {
@@ -124,6 +132,7 @@ impl Engine {
             Self::Breadth => "breadth",
             Self::Depth => "depth",
             Self::Random => "random",
+            Self::Local => "local",
         }
     }
 }
@@ -144,6 +153,55 @@ impl FromStr for Engine {
             .ok_or_else(|| {
                 let names = Self::ALL.map(Self::name).join(", ");
                 format!("there is no engine `{text}`; choose one of {names}")
+            })
+    }
+}
+
+/// How much of what cannot happen the local engine leaves out. Whatever it is, the verdict is the same, if there is one:
+/// an engine that leaves out less may have too much to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pruning {
+    /// Coarse at first; refined when that is not enough.
+    Adaptive,
+    /// Nothing: each message meets each local state of its receiver.
+    Plain,
+    /// A message meets no local state of a node to which something has not happened that the message depends on.
+    Coarse,
+    /// Histories of nodes that no execution has.
+    Refined,
+}
+
+impl Pruning {
+    /// Every one, in the order in which help texts name them.
+    pub const ALL: [Self; 4] = [Self::Adaptive, Self::Plain, Self::Coarse, Self::Refined];
+
+    /// Its name on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Adaptive => "adaptive",
+            Self::Plain => "plain",
+            Self::Coarse => "coarse",
+            Self::Refined => "refined",
+        }
+    }
+}
+
+impl Display for Pruning {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl FromStr for Pruning {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        Self::ALL
+            .into_iter()
+            .find(|pruning| pruning.name() == text)
+            .ok_or_else(|| {
+                let names = Self::ALL.map(Self::name).join(", ");
+                format!("there is no pruning `{text}`; choose one of {names}")
             })
     }
 }
@@ -173,7 +231,7 @@ impl<T: Target> Check<T> {
     where
         F: for<'a> Fn(T::View<'a>) -> bool + Send + Sync + 'static,
     {
-        self.property(name, Claim::Always(on_view::<T, F>(holds)))
+        self.property(name, Claim::Always(on_view::<T, F>(holds), Scope::Nodes))
     }
 
     /// Demands that some reachable state satisfies `reaches`: a guard against a model in which nothing happens.
@@ -181,7 +239,7 @@ impl<T: Target> Check<T> {
     where
         F: for<'a> Fn(T::View<'a>) -> bool + Send + Sync + 'static,
     {
-        let claim = Claim::Reachable(on_view::<T, F>(reaches), Reached::default());
+        let claim = Claim::Reachable(on_view::<T, F>(reaches), Reached::default(), Scope::Nodes);
         self.property(name, claim)
     }
 
@@ -202,7 +260,11 @@ impl<T: Target> Check<T> {
     where
         F: for<'a> Fn(T::View<'a>) -> bool + Send + Sync + 'static,
     {
-        self.within.push((bound.into(), on_view::<T, F>(inside)));
+        self.within.push(Bound {
+            name: bound.into(),
+            inside: on_view::<T, F>(inside),
+            local: None,
+        });
         self
     }
 
@@ -215,6 +277,12 @@ impl<T: Target> Check<T> {
     /// In which order states are visited: breadth first unless said otherwise.
     pub fn engine(mut self, engine: Engine) -> Self {
         self.options.engine = engine;
+        self
+    }
+
+    /// How much of what cannot happen the local engine leaves out: what turns out to be needed unless said otherwise.
+    pub fn pruning(mut self, pruning: Pruning) -> Self {
+        self.options.pruning = pruning;
         self
     }
 
@@ -289,7 +357,7 @@ impl<T: Target> Check<T> {
     /// What bounds the system, a phrase each.
     pub(crate) fn bounds(&self) -> Vec<String> {
         let mut bounds = self.target.bounds();
-        bounds.extend(self.within.iter().map(|(bound, _)| bound.clone()));
+        bounds.extend(self.within.iter().map(|bound| bound.name.clone()));
         bounds
     }
 }
@@ -301,6 +369,129 @@ impl<N: Node> Check<Cluster<N>> {
         self
     }
 
+    /// Demands that in every reachable state each node by itself satisfies `holds`.
+    ///
+    /// The same can be said with [`always`](Check::always); said like this, the local engine judges each local state
+    /// once, and never puts a state of the whole system together for it.
+    ///
+    /// ```
+    /// # use dragnet::{Check, Cluster, Context, Node, NodeId};
+    /// # struct Counter;
+    /// # impl Node for Counter {
+    /// #     type State = u8;
+    /// #     type Msg = ();
+    /// #     fn on_start(&self, cx: &mut Context<()>) -> u8 { cx.broadcast_to_others(()); 0 }
+    /// #     fn on_message(&self, heard: &mut u8, _: NodeId, _: (), _: &mut Context<()>) { *heard += 1 }
+    /// # }
+    /// Check::new(Cluster::new(3, |_| Counter))
+    ///     .always_for_each("nobody hears more than the others say", |node| node.state().is_none_or(|&heard| heard <= 2))
+    ///     .run()
+    ///     .assert_holds();
+    /// ```
+    pub fn always_for_each<F>(self, name: impl Into<String>, holds: F) -> Self
+    where
+        F: for<'a> Fn(NodeView<'a, N>) -> bool + Send + Sync + 'static,
+    {
+        let holds = Arc::new(holds);
+        let scope = Scope::Each(nodes::on_local(Arc::clone(&holds)));
+        self.property(name, Claim::Always(nodes::for_each(holds), scope))
+    }
+
+    /// Demands that in every reachable state all nodes for which `project` has something have the same.
+    ///
+    /// The same can be said with [`always`](Check::always); said like this, the local engine looks only at states of
+    /// nodes that have something, and only at two of them that differ.
+    ///
+    /// ```
+    /// # use dragnet::{Check, Cluster, Context, Node, NodeId};
+    /// # struct Follower;
+    /// # impl Node for Follower {
+    /// #     type State = Option<u8>;
+    /// #     type Msg = u8;
+    /// #     fn on_start(&self, cx: &mut Context<u8>) -> Option<u8> {
+    /// #         if cx.me() == NodeId(0) { cx.broadcast(7) }
+    /// #         None
+    /// #     }
+    /// #     fn on_message(&self, decided: &mut Option<u8>, _: NodeId, msg: u8, _: &mut Context<u8>) { *decided = Some(msg) }
+    /// # }
+    /// Check::new(Cluster::new(3, |_| Follower))
+    ///     .always_agree("agreement", |node| *node.state()?)
+    ///     .run()
+    ///     .assert_holds();
+    /// ```
+    pub fn always_agree<P, F>(self, name: impl Into<String>, project: F) -> Self
+    where
+        P: Clone + Eq + Hash + Send + Sync + 'static,
+        F: for<'a> Fn(NodeView<'a, N>) -> Option<P> + Send + Sync + 'static,
+    {
+        self.always_compatible(name, project, |one: &P, two: &P| one == two)
+    }
+
+    /// Demands that in every reachable state every two different nodes for which `project` has something are
+    /// `compatible`, the one with the smaller id first.
+    ///
+    /// The local engine looks only at states of nodes that have something, and only at two of them that are not.
+    ///
+    /// ```
+    /// # use dragnet::{Check, Cluster, Context, Node, NodeId};
+    /// # struct Server;
+    /// # impl Node for Server {
+    /// #     type State = (u8, bool);
+    /// #     type Msg = ();
+    /// #     fn on_start(&self, cx: &mut Context<()>) -> (u8, bool) { (1, cx.me() == NodeId(0)) }
+    /// #     fn on_message(&self, _: &mut (u8, bool), _: NodeId, _: (), _: &mut Context<()>) {}
+    /// # }
+    /// Check::new(Cluster::new(3, |_| Server))
+    ///     .always_compatible(
+    ///         "one leader a term",
+    ///         |node| node.state().filter(|(_, leads)| *leads).map(|(term, _)| *term),
+    ///         |one, two| one != two,
+    ///     )
+    ///     .run()
+    ///     .assert_holds();
+    /// ```
+    pub fn always_compatible<P, F, G>(
+        self,
+        name: impl Into<String>,
+        project: F,
+        compatible: G,
+    ) -> Self
+    where
+        P: Clone + Eq + Hash + Send + Sync + 'static,
+        F: for<'a> Fn(NodeView<'a, N>) -> Option<P> + Send + Sync + 'static,
+        G: Fn(&P, &P) -> bool + Send + Sync + 'static,
+    {
+        let classes = Arc::new(nodes::Classes::new(project, compatible));
+        let predicate = nodes::for_pairs(Arc::clone(&classes));
+        self.property(name, Claim::Always(predicate, Scope::Pairs(classes)))
+    }
+
+    /// Demands that some reachable state has a node that satisfies `reaches` by itself.
+    pub fn reachable_for_some<F>(self, name: impl Into<String>, reaches: F) -> Self
+    where
+        F: for<'a> Fn(NodeView<'a, N>) -> bool + Send + Sync + 'static,
+    {
+        let reaches = Arc::new(reaches);
+        let scope = Scope::Each(nodes::on_local(Arc::clone(&reaches)));
+        let predicate = nodes::for_some(reaches);
+        self.property(name, Claim::Reachable(predicate, Reached::default(), scope))
+    }
+
+    /// Bounds the system as [`within`](Check::within) does, by a condition on each node by itself: the local engine cuts
+    /// what is outside at once, where it can use any other bound only to reject what it has found.
+    pub fn within_for_each<F>(mut self, bound: impl Into<String>, inside: F) -> Self
+    where
+        F: for<'a> Fn(NodeView<'a, N>) -> bool + Send + Sync + 'static,
+    {
+        let inside = Arc::new(inside);
+        self.within.push(Bound {
+            name: bound.into(),
+            local: Some(nodes::on_local(Arc::clone(&inside))),
+            inside: nodes::for_each(inside),
+        });
+        self
+    }
+
     /// As [`always`](Check::always), for a condition that also reads the messages in flight.
     ///
     /// Deliveries that change nothing are then taken too.
@@ -309,7 +500,7 @@ impl<N: Node> Check<Cluster<N>> {
         F: for<'a> Fn(Snapshot<'a, N>, InFlight<'a, N>) -> bool + Send + Sync + 'static,
     {
         self.watch = Watch::Everything;
-        self.property(name, Claim::Always(on_messages(holds)))
+        self.property(name, Claim::Always(on_messages(holds), Scope::Network))
     }
 
     /// As [`reachable`](Check::reachable), for a condition that also reads the messages in flight.
@@ -320,7 +511,7 @@ impl<N: Node> Check<Cluster<N>> {
         F: for<'a> Fn(Snapshot<'a, N>, InFlight<'a, N>) -> bool + Send + Sync + 'static,
     {
         self.watch = Watch::Everything;
-        let claim = Claim::Reachable(on_messages(reaches), Reached::default());
+        let claim = Claim::Reachable(on_messages(reaches), Reached::default(), Scope::Network);
         self.property(name, claim)
     }
 }

@@ -84,19 +84,19 @@ mod trace;
 mod verdict;
 
 pub use catalog::{Bug, Entry, Parameter, Selection, SelectionError, Setup, Value, Values, find};
-pub use check::{AnyCheck, Check, Engine, Options};
+pub use check::{AnyCheck, Check, Engine, Options, Pruning};
 pub use explore::{Control, Progress};
 pub use system::{ComponentId, EventKind, Failure, FailureKind, Successor, System};
 pub use target::nodes::{
     ByDebug, BySerde, Cluster, Context, Determinism, Digest, DigestOf, Digested, Either, Faults,
     FaultsError, InFlight, Network, Node, NodeEvent, NodeId, Nodes, Opaque, OpaqueNode, Own, Past,
-    Role, Row, Snapshot, Timer, crashes, drops, duplicates, others, partitions, restarts,
+    NodeView, Role, Row, Snapshot, Timer, crashes, drops, duplicates, others, partitions, restarts,
 };
 pub use target::{NodeWork, Setting, Target, Watch};
 pub use trace::{
     Effect, Exchange, Fingerprint, Key, StableHasher, Step, Trace, TraceError, TraceStep,
 };
 pub use verdict::{
-    Counterexample, Outcome, Replay, ReplayError, Statistics, Style, Verdict, Violation,
+    Counterexample, LocalWork, Outcome, Replay, ReplayError, Statistics, Style, Verdict, Violation,
     ViolationKind, Waiting,
 };

@@ -32,7 +32,7 @@
 
 mod node;
 
-use dragnet::{Check, Cluster, Entry, Network, Setup, Snapshot, crashes};
+use dragnet::{Check, Cluster, Entry, Network, NodeId, NodeView, Setup, Snapshot, crashes};
 
 pub use node::{Accepted, Ballot, Index, Memory, Mistake, Msg, Replica, Value};
 
@@ -121,12 +121,13 @@ fn check(setup: &Setup<'_>) -> Check<Cluster<Replica>> {
         cluster = cluster.network(Network::unordered().capacity(capacity));
     }
     let mut check = Check::new(cluster)
-        .always("agreement", move |s| agreement(s, nodes))
-        .always("validity", move |s| validity(s, nodes));
+        .always_compatible("agreement", chosen, agree)
+        .always_for_each("validity", move |node| {
+            record(node).is_none_or(|record| record.explains(&record) && record.is_of(nodes))
+        })
+        .always_compatible("validity", record, Record::justifies);
     if proposers > 0 && indexes > 0 {
-        check = check.reachable("a value is chosen", move |s| {
-            choices(s, nodes).next().is_some()
-        });
+        check = check.reachable_for_some("a value is chosen", |node| chosen(node).is_some());
     }
     let overlap: usize = setup.number("overlap");
     if overlap < proposers {
@@ -155,13 +156,6 @@ fn memory(s: Snapshot<'_, Replica>, node: usize) -> Option<&Memory> {
     s.node(node).or_else(|| s.durable(node))
 }
 
-/// What each node has learned.
-fn choices(s: Snapshot<'_, Replica>, nodes: usize) -> impl Iterator<Item = (Index, Value)> {
-    (0..nodes)
-        .filter_map(move |node| memory(s, node))
-        .flat_map(Memory::choices)
-}
-
 /// Whether nobody has proposed before those with smaller ids, and at most `overlap` proposers wait for promises.
 fn in_turn(s: Snapshot<'_, Replica>, proposers: usize, index: Index, overlap: usize) -> bool {
     let memories = || (0..proposers).filter_map(|node| memory(s, node));
@@ -174,19 +168,53 @@ fn in_turn(s: Snapshot<'_, Replica>, proposers: usize, index: Index, overlap: us
             <= overlap
 }
 
-/// No two of `nodes` nodes choose different values for the same index.
-pub fn agreement(s: Snapshot<'_, Replica>, nodes: usize) -> bool {
-    choices(s, nodes).all(|(index, value)| {
-        choices(s, nodes).all(|(other, another)| other != index || another == value)
+/// What a node has learned, when it is down as well; `None` when that is nothing.
+fn chosen(node: NodeView<'_, Replica>) -> Option<Vec<(Index, Value)>> {
+    let choices: Vec<_> = node.memory()?.choices().collect();
+    (!choices.is_empty()).then_some(choices)
+}
+
+/// Whether no index has different values.
+fn agree(one: &Vec<(Index, Value)>, two: &Vec<(Index, Value)>) -> bool {
+    one.iter()
+        .all(|&(index, value)| two.iter().all(|&(other, another)| other != index || another == value))
+}
+
+/// What a node has proposed and what it has learned: whether all that is chosen was proposed shows in these.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct Record {
+    node: NodeId,
+    proposed: Vec<Index>,
+    chosen: Vec<(Index, Value)>,
+}
+
+fn record(node: NodeView<'_, Replica>) -> Option<Record> {
+    let memory = node.memory()?;
+    Some(Record {
+        node: node.id(),
+        proposed: memory.proposed().collect(),
+        chosen: memory.choices().collect(),
     })
 }
 
-/// Whatever one of `nodes` nodes chooses was proposed, by the node whose own value it is.
-pub fn validity(s: Snapshot<'_, Replica>, nodes: usize) -> bool {
-    choices(s, nodes).all(|(index, value)| {
-        let proposer = usize::from(value.0);
-        proposer < nodes && memory(s, proposer).is_some_and(|memory| memory.has_proposed(index))
-    })
+impl Record {
+    /// Whether this node has proposed whatever the other has chosen that is a value of this node.
+    fn explains(&self, other: &Self) -> bool {
+        let mine = |value: Value| usize::from(value.0) == self.node.0;
+        let mut chosen = other.chosen.iter();
+        chosen.all(|(index, value)| !mine(*value) || self.proposed.contains(index))
+    }
+
+    /// Whether it has chosen only values of one of so many nodes.
+    fn is_of(&self, nodes: usize) -> bool {
+        let mut chosen = self.chosen.iter();
+        chosen.all(|(_, value)| usize::from(value.0) < nodes)
+    }
+
+    /// Whether each has proposed whatever is its own of what the other has chosen.
+    fn justifies(&self, other: &Self) -> bool {
+        self.explains(other) && other.explains(self)
+    }
 }
 
 #[cfg(test)]

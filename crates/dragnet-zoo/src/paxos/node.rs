@@ -193,6 +193,12 @@ impl Memory {
         slots.filter_map(|(&index, slot)| slot.chosen.map(|value| (index, value)))
     }
 
+    /// The indexes for which this replica has ever made a proposal.
+    pub fn proposed(&self) -> impl Iterator<Item = Index> {
+        let slots = self.slots.iter();
+        slots.filter_map(|(&index, slot)| slot.proposed.map(|_| index))
+    }
+
     /// Whether this replica has ever made a proposal for `index`.
     pub fn has_proposed(&self, index: Index) -> bool {
         let slot = self.slots.get(&index);

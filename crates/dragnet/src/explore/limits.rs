@@ -72,7 +72,9 @@ impl Cut {
 
 /// What a running search counts, and whether it must end.
 pub(crate) struct Gauge {
-    cut: AtomicU8,
+    cut: Arc<AtomicU8>,
+    /// What ends the search that this one is part of.
+    outer: Option<Arc<AtomicU8>>,
     pub(crate) states: AtomicU64,
     pub(crate) transitions: AtomicU64,
     pub(crate) depth: AtomicU64,
@@ -83,7 +85,8 @@ pub(crate) struct Gauge {
 impl Gauge {
     pub(crate) fn new() -> Self {
         Self {
-            cut: AtomicU8::new(0),
+            cut: Arc::default(),
+            outer: None,
             states: AtomicU64::new(0),
             transitions: AtomicU64::new(0),
             depth: AtomicU64::new(0),
@@ -100,10 +103,31 @@ impl Gauge {
         }
     }
 
+    /// A gauge for a search that is part of another, and may end at a number of states of its own.
+    pub(crate) fn inside(outer: &Self, max_states: Option<u64>) -> Self {
+        Self {
+            outer: Some(Arc::clone(&outer.cut)),
+            ..Self::up_to(max_states.unwrap_or(u64::MAX))
+        }
+    }
+
+    /// Counts from zero again.
+    pub(crate) fn restart(&self) {
+        for count in [&self.states, &self.transitions, &self.depth, &self.frontier] {
+            count.store(0, Ordering::Relaxed);
+        }
+    }
+
     /// Whether the search must end. Asked once for each few states.
     pub(crate) fn must_end(&self) -> bool {
         if self.states.load(Ordering::Relaxed) > self.max_states {
             self.end(Cut::States);
+        }
+        if let Some(outer) = &self.outer {
+            let code = outer.load(Ordering::Relaxed);
+            if code != 0 {
+                self.end(Cut::ALL[usize::from(code) - 1]);
+            }
         }
         self.cut.load(Ordering::Relaxed) != 0
     }

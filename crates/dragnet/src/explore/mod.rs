@@ -7,6 +7,7 @@ mod breadth;
 mod crew;
 mod depth;
 mod limits;
+mod local;
 mod path;
 mod quiet;
 mod random;

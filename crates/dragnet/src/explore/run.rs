@@ -10,15 +10,16 @@ use super::path::{Execution, Path, Wrong};
 use super::random::{self, Walks};
 use super::store::{Exact, Fingerprints, Store};
 use super::walk::{Explored, LeftOut, Space};
-use super::{breadth, depth, quiet, shorten};
+use super::{breadth, depth, local, quiet, shorten};
 use crate::check::{Check, Engine, Options};
-use crate::property::{Predicate, Properties};
+use crate::property::{Bound, Properties};
 use crate::system::{FailureKind, System};
 use crate::tables::{Domain, Pair, Single};
+use crate::target::parts::Apart;
 use crate::target::{Setting, Target};
 use crate::trace::{Key, Trace, TraceStep};
 use crate::verdict::{
-    Counterexample, Outcome, Replay, ReplayError, Statistics, Style, Verdict, Violation,
+    Counterexample, LocalWork, Outcome, Replay, ReplayError, Statistics, Style, Verdict, Violation,
     ViolationKind, Waiting, test_name,
 };
 
@@ -27,7 +28,7 @@ struct Prepared<T: Target> {
     name: String,
     system: T::System,
     properties: Properties<T::System>,
-    within: Vec<(String, Predicate<T::System>)>,
+    within: Vec<Bound<T::System>>,
     bounds: Vec<String>,
     options: Options,
     domain: Arc<Domain>,
@@ -62,6 +63,7 @@ impl<T: Target> Prepared<T> {
             system: &self.system,
             properties: &self.properties,
             within: &self.within,
+            restriction: None,
             key: self.options.key,
             domain: &self.domain,
         }
@@ -101,11 +103,11 @@ fn run<T: Target>(prepared: &Prepared<T>, control: &Control) -> Verdict {
     let options = &prepared.options;
     let mut gauge = Gauge::new();
     let workers = options.workers();
-    let mut explored = explore(prepared, &gauge, control, workers);
+    let (mut explored, local) = explore(prepared, &gauge, control, workers);
     if options.engine == Engine::Depth && workers > 1 && explored.found.is_some() {
         // Who met it first depended on timing: what one thread meets first does not.
         let again = Gauge::new();
-        let alone = explore(prepared, &again, control, 1);
+        let (alone, _) = explore(prepared, &again, control, 1);
         if alone.found.is_some() {
             (explored, gauge) = (alone, again);
         }
@@ -118,7 +120,10 @@ fn run<T: Target>(prepared: &Prepared<T>, control: &Control) -> Verdict {
         engine: options.engine,
         threads: workers,
         exact: options.exact,
-        statistics: statistics(prepared, &gauge, began),
+        statistics: Statistics {
+            local,
+            ..statistics(prepared, &gauge, began)
+        },
         inconclusive_is_fine: false,
     }
 }
@@ -128,7 +133,7 @@ fn explore<T: Target>(
     gauge: &Gauge,
     control: &Control,
     workers: usize,
-) -> Explored {
+) -> (Explored, Option<LocalWork>) {
     let space = prepared.space();
     let options = &prepared.options;
     limits::watched(gauge, options, control, || {
@@ -140,12 +145,18 @@ fn explore<T: Target>(
                 options,
                 workers,
             };
-            if options.exact {
+            if options.engine == Engine::Local {
+                let apart = T::apart(search.space.system).expect("only nodes can be taken apart");
+                let (explored, work) = search.local(&apart, domain);
+                return (explored, Some(work));
+            }
+            let explored = if options.exact {
                 let store = Exact::new(domain);
                 match options.engine {
                     Engine::Breadth => search.breadth(&store),
                     Engine::Depth => search.depth(&store),
                     Engine::Random => search.random(&store),
+                    Engine::Local => unreachable!("it has no store"),
                 }
             } else {
                 let numbered = || Fingerprints::<Pair>::new(domain);
@@ -155,8 +166,10 @@ fn explore<T: Target>(
                     Engine::Depth if options.depth.is_some() => search.depth(&numbered()),
                     Engine::Depth => search.depth(&plain()),
                     Engine::Random => search.random(&plain()),
+                    Engine::Local => unreachable!("it has no store"),
                 }
-            }
+            };
+            (explored, None)
         })
     })
 }
@@ -190,6 +203,20 @@ impl<S: System> Search<'_, S> {
         )
     }
 
+    fn local(&self, apart: &Apart<'_, S>, domain: &Arc<Domain>) -> (Explored, LocalWork) {
+        let local = local::Local {
+            space: self.space,
+            apart,
+            gauge: self.gauge,
+            domain,
+            workers: self.workers,
+            first_worker: 0,
+            pruning: self.options.pruning,
+            longest: self.options.depth,
+        };
+        local.explore()
+    }
+
     fn random(&self, store: &impl Store<S>) -> Explored {
         let walks = Walks {
             seed: self.options.seed,
@@ -212,7 +239,7 @@ fn outcome<T: Target>(prepared: &Prepared<T>, explored: &Explored) -> Outcome {
         }
         let (found_length, path, shortest) = match prepared.options.engine {
             Engine::Breadth => (path.events.len(), path.clone(), true),
-            Engine::Depth | Engine::Random => {
+            Engine::Depth | Engine::Random | Engine::Local => {
                 let (short, shortest) = shorten::shorten(&prepared.space(), path.clone(), wrong);
                 (path.events.len(), short, shortest)
             }
@@ -364,6 +391,7 @@ fn statistics<T: Target>(prepared: &Prepared<T>, gauge: &Gauge, began: Instant) 
             pairs / 2_f64.powi(64)
         },
         nodes: T::work(&prepared.system),
+        local: None,
     }
 }
 

@@ -3,7 +3,7 @@
 use super::limits::{Cut, Gauge};
 use super::path::{Path, Wrong};
 use crate::panics;
-use crate::property::{Predicate, Properties};
+use crate::property::{Bound, Properties};
 use crate::system::{EventKind, Failure, Successor, System};
 use crate::tables::Domain;
 use crate::trace::{Fingerprint, Key};
@@ -12,11 +12,16 @@ use crate::trace::{Fingerprint, Key};
 pub(crate) struct Space<'a, S: System> {
     pub(crate) system: &'a S,
     pub(crate) properties: &'a Properties<S>,
-    pub(crate) within: &'a [(String, Predicate<S>)],
+    pub(crate) within: &'a [Bound<S>],
+    /// Where a search looks for an execution among others: states that are not inside are not looked at.
+    pub(crate) restriction: Option<&'a Restriction<'a, S>>,
     pub(crate) key: Key,
     /// Whom the workers tell when they are between two steps.
     pub(crate) domain: &'a Domain,
 }
+
+/// Which states a search may go through.
+pub(crate) type Restriction<'a, S> = dyn Fn(&<S as System>::State) -> bool + Sync + 'a;
 
 /// What one event leads to: a state, unless the program fails.
 pub(crate) type Next<T> = Result<T, Failure>;
@@ -73,13 +78,15 @@ impl<S: System> Space<'_, S> {
     /// Whether a state is part of the space; a bound that panics is a failure like any other.
     #[inline]
     fn is_inside(&self, state: &S::State) -> Result<bool, Failure> {
+        if self.restriction.is_some_and(|looks_at| !looks_at(state)) {
+            return Ok(false);
+        }
         if self.within.is_empty() {
             return Ok(true);
         }
         panics::catch(|| {
-            self.within
-                .iter()
-                .all(|(_, inside)| inside(self.system, state))
+            let mut bounds = self.within.iter();
+            bounds.all(|bound| (bound.inside)(self.system, state))
         })
     }
 
@@ -178,7 +185,7 @@ impl<S: System> Space<'_, S> {
     /// Whether a successor is part of the space. Where a bound fails on it, so does the step.
     #[inline]
     pub(crate) fn admits(&self, next: &mut Next<S::State>) -> bool {
-        self.within.is_empty() || self.admits_by_bounds(next)
+        (self.within.is_empty() && self.restriction.is_none()) || self.admits_by_bounds(next)
     }
 
     fn admits_by_bounds(&self, next: &mut Next<S::State>) -> bool {

@@ -1,5 +1,6 @@
 //! What must be true: invariants, reachability, freedom from deadlock.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::panics;
@@ -7,6 +8,15 @@ use crate::system::System;
 
 /// A condition on states. It may capture, and is judged once on each new state.
 pub(crate) type Predicate<S> = Box<dyn Fn(&S, &<S as System>::State) -> bool + Send + Sync>;
+
+/// What bounds a space: states that are not `inside` are no part of it.
+pub(crate) struct Bound<S: System> {
+    /// How verdicts name it.
+    pub(crate) name: String,
+    pub(crate) inside: Predicate<S>,
+    /// The same for each node by itself, where it is a condition on single nodes.
+    pub(crate) local: Option<LocalPredicate<S>>,
+}
 
 /// A property of a system, under the name that verdicts give it.
 pub(crate) struct Property<S: System> {
@@ -16,11 +26,36 @@ pub(crate) struct Property<S: System> {
 
 pub(crate) enum Claim<S: System> {
     /// Every reachable state satisfies it.
-    Always(Predicate<S>),
+    Always(Predicate<S>, Scope<S>),
     /// Some reachable state satisfies it: a guard against models in which nothing happens.
-    Reachable(Predicate<S>, Reached),
+    Reachable(Predicate<S>, Reached, Scope<S>),
     /// No reachable state leaves somebody waiting with nothing to come.
     DeadlockFree,
+}
+
+/// What of a state a property looks at: what a search of parts can put together for it.
+pub(crate) enum Scope<S: System> {
+    /// Also what is in flight: no search of parts can judge it.
+    Network,
+    /// The states of all nodes together.
+    Nodes,
+    /// Each node by itself: it is true of a state when it is true of each of its nodes, or, where it must be reachable,
+    /// of one of them.
+    Each(LocalPredicate<S>),
+    /// Every two nodes by themselves.
+    Pairs(Arc<dyn Pairs<S>>),
+}
+
+/// A condition on the local state of one node, by its number.
+pub(crate) type LocalPredicate<S> = Box<dyn Fn(&S, u32) -> bool + Send + Sync>;
+
+/// An invariant on pairs of nodes: a projection of each local state to a class, and which classes do not go together.
+pub(crate) trait Pairs<S>: Send + Sync {
+    /// The class of a local state; `None` when it can be part of no violation.
+    fn class(&self, system: &S, local: u32) -> Option<u32>;
+
+    /// Whether a node of class `one` and another, with a greater id, of class `two` violate the invariant.
+    fn clash(&self, one: u32, two: u32) -> bool;
 }
 
 /// Whether a state that satisfies the property has been seen.
@@ -49,12 +84,12 @@ impl<S: System> Properties<S> {
         let mut violated = None;
         for (index, property) in self.list.iter().enumerate() {
             match &property.claim {
-                Claim::Always(holds) => {
+                Claim::Always(holds, _) => {
                     if violated.is_none() && !holds(system, state) {
                         violated = Some(index);
                     }
                 }
-                Claim::Reachable(reaches, reached) => {
+                Claim::Reachable(reaches, reached, _) => {
                     if !reached.is() && reaches(system, state) {
                         reached.0.store(true, Ordering::Relaxed);
                     }
@@ -68,7 +103,7 @@ impl<S: System> Properties<S> {
     /// The first property that panics on `state`.
     pub(crate) fn panicking(&self, system: &S, state: &S::State) -> usize {
         let panics = |property: &Property<S>| match &property.claim {
-            Claim::Always(condition) | Claim::Reachable(condition, _) => {
+            Claim::Always(condition, _) | Claim::Reachable(condition, ..) => {
                 panics::catch(|| condition(system, state)).is_err()
             }
             Claim::DeadlockFree => false,
@@ -86,8 +121,24 @@ impl<S: System> Properties<S> {
     /// The first property that nothing has reached.
     pub(crate) fn unreached(&self) -> Option<usize> {
         self.list.iter().position(
-            |property| matches!(&property.claim, Claim::Reachable(_, reached) if !reached.is()),
+            |property| matches!(&property.claim, Claim::Reachable(_, reached, _) if !reached.is()),
         )
+    }
+
+    /// The property that looks at more than the states of nodes, if there is one.
+    pub(crate) fn of_the_network(&self) -> Option<&str> {
+        let of_the_network = |property: &&Property<S>| match &property.claim {
+            Claim::Always(_, scope) | Claim::Reachable(_, _, scope) => {
+                matches!(scope, Scope::Network)
+            }
+            Claim::DeadlockFree => true,
+        };
+        let found = self.list.iter().find(of_the_network);
+        found.map(|property| property.name.as_str())
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Property<S>> {
+        self.list.iter()
     }
 
     pub(crate) fn name(&self, index: usize) -> &str {

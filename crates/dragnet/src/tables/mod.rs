@@ -8,6 +8,7 @@ mod domain;
 mod flat;
 mod ids;
 mod interner;
+mod numbers;
 mod once;
 mod pages;
 mod slot;
@@ -19,6 +20,7 @@ pub(crate) use domain::Domain;
 pub(crate) use flat::{FlatTable, Upsert};
 pub(crate) use ids::Ids;
 pub(crate) use interner::Interner;
+pub(crate) use numbers::Numbers;
 pub(crate) use once::OnceSlice;
 pub(crate) use slot::{PRESENT, Pair, Single, Slot};
 

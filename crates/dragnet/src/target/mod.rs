@@ -1,12 +1,14 @@
 //! What can be explored: the programs under test, each seen as a [`System`].
 
 pub mod nodes;
+pub(crate) mod parts;
 
 use std::sync::Arc;
 
 use crate::system::System;
 use crate::tables::Domain;
 use crate::trace::Key;
+use parts::Apart;
 use nodes::{Cluster, Determinism, Faults, Node, Nodes, Row, Snapshot};
 
 /// Something that [`Check::new`](crate::Check::new) takes: a [`Cluster`], or any [`System`] itself.
@@ -41,6 +43,12 @@ pub trait Target: Sized + 'static {
 
     /// The fault budgets to change, if faults can happen to this target at all.
     fn faults_mut(&mut self) -> Option<&mut Faults> {
+        None
+    }
+
+    /// The system taken apart, if it consists of nodes.
+    #[doc(hidden)]
+    fn apart(_system: &Self::System) -> Option<Apart<'_, Self::System>> {
         None
     }
 
@@ -124,6 +132,15 @@ impl<N: Node> Target for Cluster<N> {
 
     fn faults_mut(&mut self) -> Option<&mut Faults> {
         Some(&mut self.faults)
+    }
+
+    fn apart(system: &Nodes<N>) -> Option<Apart<'_, Nodes<N>>> {
+        Some(Apart {
+            system,
+            parts: system,
+            local_in: Nodes::local_in,
+            assemble: Nodes::assemble,
+        })
     }
 
     fn work(system: &Nodes<N>) -> Option<NodeWork> {

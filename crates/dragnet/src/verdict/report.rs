@@ -59,6 +59,25 @@ pub struct Statistics {
     pub collision_probability: f64,
     /// What the nodes did; none for a direct system.
     pub nodes: Option<NodeWork>,
+    /// What the local engine did; none for the others.
+    pub local: Option<LocalWork>,
+}
+
+/// What local model checking had to do.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LocalWork {
+    /// Distinct local states that were reached.
+    pub local_states: u64,
+    /// Distinct messages that were sent.
+    pub messages: u64,
+    /// States of the whole system, or of two nodes, that were put together to be judged.
+    pub system_states: u64,
+    /// How often something wrong was met that might not be able to happen.
+    pub preliminary_violations: u64,
+    /// How often it was tried to find an execution for it.
+    pub soundness_checks: u64,
+    /// How many states that took.
+    pub soundness_states: u64,
 }
 
 impl Verdict {

@@ -116,6 +116,25 @@ impl Verdict {
                 format!("{} states not expanded", grouped(statistics.frontier)),
             ));
         }
+        if let Some(local) = statistics.local {
+            lines.push((
+                "judged",
+                format!(
+                    "{} local states, {} of the whole system put together",
+                    grouped(local.local_states),
+                    grouped(local.system_states)
+                ),
+            ));
+            lines.push((
+                "verified",
+                format!(
+                    "{} preliminary violations with {} searches over {} states",
+                    grouped(local.preliminary_violations),
+                    grouped(local.soundness_checks),
+                    grouped(local.soundness_states)
+                ),
+            ));
+        }
         if let Some(work) = statistics.nodes {
             lines.push((
                 "nodes",

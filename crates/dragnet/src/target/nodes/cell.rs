@@ -7,9 +7,10 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-use super::engine::{Outcome, Sent};
+use super::engine::Outcome;
 use super::steps::{Kind, short};
 use crate::tables::{Arena, Domain, FlatTable, Ids, OnceSlice};
+use crate::target::parts::Sent;
 use crate::trace::scatter;
 
 pub(super) struct Cells {

@@ -26,6 +26,7 @@ use crate::panics;
 use crate::sterile;
 use crate::system::Failure;
 use crate::tables::{Arena, FlatTable, Interner};
+use crate::target::parts::Sent;
 use crate::target::{NodeWork, Setting, Watch};
 use crate::trace::{Fingerprint, Key, bind, scatter};
 
@@ -62,7 +63,7 @@ pub struct Nodes<N: Node> {
 
 /// A local state of a node, with what follows from it alone. Its hash is bound to the node.
 pub(super) struct LocalItem<S> {
-    node: usize,
+    pub(super) node: usize,
     pub(super) local: Local<S>,
     /// The inputs that the node gives itself: its next call, its timers.
     pub(super) own: Box<[u32]>,
@@ -143,13 +144,6 @@ impl<M> Outcome<M> {
 pub(super) struct Start<S> {
     pub(super) local: Local<S>,
     pub(super) sent: Arc<[Sent]>,
-}
-
-/// An envelope on its way to a node.
-#[derive(Clone, Copy)]
-pub(super) struct Sent {
-    pub(super) to: u32,
-    pub(super) envelope: u32,
 }
 
 /// The parts of an outcome that are rarely there.

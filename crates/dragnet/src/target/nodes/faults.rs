@@ -19,7 +19,7 @@ pub struct Faults {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum FaultKind {
+pub enum FaultKind {
     Drop,
     Duplicate,
     Crash,
@@ -28,7 +28,7 @@ pub(super) enum FaultKind {
 }
 
 impl FaultKind {
-    pub(super) const ALL: [Self; 5] = [
+    pub(crate) const ALL: [Self; 5] = [
         Self::Drop,
         Self::Duplicate,
         Self::Crash,

@@ -15,11 +15,13 @@ mod local;
 mod network;
 mod node;
 mod opaque;
+mod parts;
 #[cfg(test)]
 mod reference;
 mod row;
 mod snapshot;
 mod steps;
+mod view;
 
 pub use canonical::BySerde;
 pub use cluster::Cluster;
@@ -27,6 +29,7 @@ pub use context::Context;
 pub use digested::{ByDebug, Digest, DigestOf, Digested, Own};
 pub use either::{Either, Role};
 pub use engine::Nodes;
+pub(crate) use faults::FaultKind;
 pub use faults::{Faults, FaultsError, crashes, drops, duplicates, partitions, restarts};
 pub use guard::Determinism;
 pub use network::Network;
@@ -35,3 +38,5 @@ pub use opaque::{Opaque, OpaqueNode, Past};
 pub use row::Row;
 pub use snapshot::{InFlight, Snapshot};
 pub use steps::NodeEvent;
+pub use view::NodeView;
+pub(crate) use view::{Classes, for_each, for_pairs, for_some, on_local};

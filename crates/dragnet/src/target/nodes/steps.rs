@@ -1,15 +1,16 @@
 //! The steps of a cluster: which are enabled in a row, and the row that each leads to.
 
 use super::cell::{Cell, Move, Replacement};
-use super::engine::{ENVIRONMENT, Environment, Nodes, Outcome, Sent, Start};
+use super::engine::{ENVIRONMENT, Environment, Nodes, Outcome, Start};
 use super::faults::FaultKind;
 use super::inbox::{Envelopes, Inboxes};
-use super::local::{Envelope, Input};
+use super::local::Input;
 use super::network::Order;
 use super::row::Row;
 use super::{Context, Node, NodeId};
 use crate::system::{ComponentId, EventKind, Failure, Successor, System};
 use crate::tables::prefetch;
+use crate::target::parts::{Parts, Sent};
 use crate::trace::{Effect, Exchange, Fingerprint, Key, Step, bind, finish};
 
 /// A step of a cluster.
@@ -158,23 +159,13 @@ impl<N: Node> Nodes<N> {
 
     /// What is on the links that come back when a partition heals.
     pub(super) fn notices(&self, environment: &Environment) -> Vec<Sent> {
-        let Some(msg) = &self.network.reconnects_with else {
-            return Vec::new();
-        };
         let ids = 0..self.nodes.len();
         let links = ids
             .clone()
             .flat_map(|from| ids.clone().map(move |to| (from, to)));
         links
             .filter(|&(from, to)| environment.separates(from, to))
-            .map(|(from, to)| Sent {
-                to: to as u32,
-                envelope: self.intern_input(Input::Deliver(Envelope {
-                    from: NodeId(from),
-                    to: NodeId(to),
-                    msg: msg.clone(),
-                })),
-            })
+            .filter_map(|(from, to)| self.notice(from, to))
             .collect()
     }
 

@@ -1,0 +1,176 @@
+//! What is known of local states: which there are, and which steps lead from one to another.
+
+use std::collections::{HashMap, HashSet};
+
+use crate::target::parts::{Beginning, Parts, Ran, Sent};
+
+/// The local states of each node, and every step between them that some history takes. It only grows.
+pub(super) struct Graph {
+    /// The local states of each node, in the order in which they were found.
+    locals: Vec<Vec<u32>>,
+    known: HashSet<u32>,
+    steps: Vec<Step>,
+    /// The steps that lead to a local state.
+    into: HashMap<u32, Vec<u32>>,
+    /// The steps that send an envelope.
+    senders: HashMap<u32, Vec<u32>>,
+    /// The runs of handlers whose steps are known.
+    runs: HashSet<u32>,
+    messages: HashSet<u32>,
+    starts: Vec<u32>,
+}
+
+struct Step {
+    /// `None` for a node that begins.
+    from: Option<u32>,
+    to: u32,
+    /// The envelope that it receives.
+    received: Option<u32>,
+}
+
+/// What a search must find a way to, and what it must go through on it: for each local state whether it is part of that.
+pub(super) struct Cone {
+    locals: HashSet<u32>,
+}
+
+impl Cone {
+    pub(super) fn of(locals: impl IntoIterator<Item = u32>) -> Self {
+        Self {
+            locals: locals.into_iter().collect(),
+        }
+    }
+
+    pub(super) fn holds(&self, local: u32) -> bool {
+        self.locals.contains(&local)
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.locals.len()
+    }
+}
+
+impl Graph {
+    pub(super) fn new(nodes: usize) -> Self {
+        Self {
+            locals: vec![Vec::new(); nodes],
+            known: HashSet::new(),
+            steps: Vec::new(),
+            into: HashMap::new(),
+            senders: HashMap::new(),
+            runs: HashSet::new(),
+            messages: HashSet::new(),
+            starts: Vec::new(),
+        }
+    }
+
+    /// A node can begin like this.
+    pub(super) fn begin(&mut self, node: usize, beginning: &Beginning) {
+        self.starts.push(beginning.local);
+        self.add(node, None, beginning.local, None, &beginning.sent);
+    }
+
+    /// Whether the steps that a run has brought are known.
+    pub(super) fn knows(&self, ran: Ran) -> bool {
+        self.runs.contains(&ran.number)
+    }
+
+    /// A node in `local` receives an envelope or gives itself an input, and this comes of it.
+    pub(super) fn learn(
+        &mut self,
+        parts: &dyn Parts,
+        node: usize,
+        local: u32,
+        received: Option<u32>,
+        ran: Ran,
+        keeps: impl Fn(u32) -> bool,
+    ) {
+        if !self.runs.insert(ran.number) {
+            return;
+        }
+        for choice in 0..ran.choices {
+            let outcome = parts.outcome(ran.number, choice);
+            if !outcome.fails && keeps(outcome.local) {
+                self.add(node, Some(local), outcome.local, received, outcome.sent);
+            }
+        }
+    }
+
+    fn add(
+        &mut self,
+        node: usize,
+        from: Option<u32>,
+        to: u32,
+        received: Option<u32>,
+        sent: &[Sent],
+    ) {
+        let step = self.steps.len() as u32;
+        self.steps.push(Step { from, to, received });
+        if self.known.insert(to) {
+            self.locals[node].push(to);
+        }
+        if from != Some(to) || received.is_some() {
+            self.into.entry(to).or_default().push(step);
+        }
+        for sent in sent {
+            self.messages.insert(sent.envelope);
+            let senders = self.senders.entry(sent.envelope).or_default();
+            if senders.last() != Some(&step) {
+                senders.push(step);
+            }
+        }
+    }
+
+    /// The local states of each node, in the order in which they were found.
+    pub(super) fn locals(&self) -> &[Vec<u32>] {
+        &self.locals
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.known.len()
+    }
+
+    /// How many steps are known: as long as this stays, so does every cone.
+    pub(super) fn steps(&self) -> usize {
+        self.steps.len()
+    }
+
+    pub(super) fn messages(&self) -> usize {
+        self.messages.len()
+    }
+
+    /// Every local state that an execution to `targets` goes through which does nothing that it need not do: what leads
+    /// to them on their own nodes, whoever sends what is received on the way, and so on backwards.
+    pub(super) fn cone(&self, targets: impl IntoIterator<Item = u32>) -> Cone {
+        let mut open: Vec<u32> = self.starts.iter().copied().chain(targets).collect();
+        let mut locals: HashSet<u32> = open.iter().copied().collect();
+        let mut sought = HashSet::new();
+        while let Some(local) = open.pop() {
+            for &step in self.into.get(&local).into_iter().flatten() {
+                let Step { from, received, .. } = self.steps[step as usize];
+                if let Some(from) = from
+                    && locals.insert(from)
+                {
+                    open.push(from);
+                }
+                if let Some(envelope) = received
+                    && sought.insert(envelope)
+                {
+                    for &sender in self.senders.get(&envelope).into_iter().flatten() {
+                        let sends = self.steps[sender as usize].to;
+                        if locals.insert(sends) {
+                            open.push(sends);
+                        }
+                    }
+                }
+            }
+        }
+        Cone { locals }
+    }
+
+    /// Everything that is known.
+    pub(super) fn everything(&self) -> Cone {
+        Cone {
+            locals: self.known.clone(),
+        }
+    }
+}

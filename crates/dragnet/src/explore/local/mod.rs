@@ -1,0 +1,390 @@
+//! Local model checking: nodes are explored one by one, without the network between them.
+//!
+//! The idea is that of *Model Checking a Networked System Without the Network* (Guerraoui and Yabandeh, NSDI 2011). What
+//! a handler does depends on one local state and one input, so local states are explored as such, each message meets
+//! each local state of its receiver, and states of the whole system are put together only to be judged. What is then
+//! found need not be able to happen, so it is verified before anybody is told.
+//!
+//! There are three [levels](Pruning) of how much of a message's past is looked at before it meets a local state. Plain
+//! and coarse are a [closure](closure) over local states; refined is an [unfolding](unfolding) of histories. All of them
+//! are complete: they only leave out what cannot happen. Unless told otherwise a search begins coarse; what it finds is
+//! verified by unfolding what could have led there, and when it breeds it starts anew, refined.
+
+mod closure;
+mod combine;
+mod epochs;
+mod graph;
+mod judge;
+mod labels;
+mod spread;
+mod unfolding;
+mod verify;
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+
+use super::limits::Gauge;
+use super::walk::{Explored, LeftOut, Space};
+use crate::check::Pruning;
+use crate::system::System;
+use crate::tables::Domain;
+use crate::target::parts::{Apart, Beginning};
+use crate::verdict::LocalWork;
+use closure::Closure;
+use combine::Combinations;
+use graph::Graph;
+use judge::Judge;
+use spread::Workers;
+use unfolding::Unfolding;
+use verify::{Confirmed, Verifier};
+
+/// With more local states than this, a coarse search breeds.
+const MANY: usize = 20_000;
+/// And with more steps than this.
+const MANY_STEPS: u64 = 400_000;
+
+/// An exploration of parts.
+pub(crate) struct Local<'a, S: System> {
+    pub(crate) space: &'a Space<'a, S>,
+    pub(crate) apart: &'a Apart<'a, S>,
+    pub(crate) gauge: &'a Gauge,
+    pub(crate) domain: &'a Arc<Domain>,
+    /// How many threads there are, and the number of the first.
+    pub(crate) workers: usize,
+    pub(crate) first_worker: usize,
+    pub(crate) pruning: Pruning,
+    pub(crate) longest: Option<u64>,
+}
+
+/// How the exploration at one level ended.
+enum End {
+    /// Something wrong that really happens.
+    Found(Explored),
+    /// Everything has been looked at.
+    Exhausted,
+    /// Histories longer than allowed were not followed.
+    Deeper,
+    /// A limit cut it short.
+    Cut,
+    /// There is more and more of what cannot happen: another level does better.
+    Breeds,
+}
+
+impl<S: System> Local<'_, S> {
+    /// Explores at the given level, or begins coarse and refines.
+    pub(crate) fn explore(&self) -> (Explored, LocalWork) {
+        let mut work = LocalWork::default();
+        let initial = match self.space.initial() {
+            Ok(initial) => initial,
+            Err(found) => return (found, work),
+        };
+        if initial.is_empty() {
+            return (Explored::to_the_end(self.gauge), work);
+        }
+        let judge = Judge::new(self.space);
+        let beginnings: Vec<Vec<Beginning>> = (0..self.apart.parts.nodes())
+            .map(|node| {
+                let mut starts = self.apart.parts.starts(node);
+                starts.retain(|start| judge.is_inside(start.local));
+                starts
+            })
+            .collect();
+        let mut exploration = Exploration {
+            local: self,
+            judge: &judge,
+            beginnings,
+            work: &mut work,
+        };
+        let end = match self.pruning {
+            Pruning::Plain => exploration.close(false, false),
+            Pruning::Coarse => exploration.close(true, false),
+            Pruning::Refined => exploration.refine(),
+            Pruning::Adaptive => match exploration.close(true, true) {
+                End::Breeds => {
+                    self.gauge.restart();
+                    exploration.refine()
+                }
+                end => end,
+            },
+        };
+        let explored = match end {
+            End::Found(explored) => explored,
+            End::Exhausted | End::Breeds | End::Cut => Explored::to_the_end(self.gauge),
+            End::Deeper => Explored {
+                found: None,
+                left_out: Some(LeftOut::Deeper),
+            },
+        };
+        (explored, work)
+    }
+
+    fn workers(&self) -> Workers<'_> {
+        Workers {
+            count: self.workers,
+            first: self.first_worker,
+            domain: self.domain,
+        }
+    }
+}
+
+struct Exploration<'a, S: System> {
+    local: &'a Local<'a, S>,
+    judge: &'a Judge<'a, S>,
+    beginnings: Vec<Vec<Beginning>>,
+    work: &'a mut LocalWork,
+}
+
+/// Local states that something wrong, or something wanted, was met with, and that no execution is known to.
+#[derive(Default)]
+struct Suspects {
+    /// Whether something wrong is among them, and not only something wanted.
+    wrong: bool,
+    /// By one or two local states.
+    locals: BTreeSet<u32>,
+    /// By states of the whole system.
+    whole: BTreeSet<u32>,
+}
+
+impl Suspects {
+    fn len(&self) -> usize {
+        self.locals.len() + self.whole.len()
+    }
+
+    /// Once everything has been reached that must be reachable, only what is wrong is suspect.
+    fn forget_what_is_reached<S: System>(&mut self, judge: &Judge<'_, S>) {
+        if !self.wrong && judge.is_content() {
+            *self = Self::default();
+        }
+    }
+}
+
+impl<S: System> Exploration<'_, S> {
+    fn verifier(&mut self) -> Verifier<'_, S> {
+        Verifier {
+            local: self.local,
+            judge: self.judge,
+            beginnings: &self.beginnings,
+            work: self.work,
+        }
+    }
+
+    /// The plain and the coarse level.
+    fn close(&mut self, labelled: bool, may_give_up: bool) -> End {
+        let (local, judge) = (self.local, self.judge);
+        let inside = |state| judge.is_inside(state);
+        let parts = local.apart.parts;
+        let mut graph = Graph::new(parts.nodes());
+        let mut closure = Closure::new(parts, local.workers(), &inside, labelled, local.longest);
+        let mut combinations = Combinations::new(parts.nodes());
+        let mut suspects = Suspects::default();
+        let mut looked_at = vec![0; parts.nodes()];
+        let mut paired = 0;
+        let mut verified = Attempts::default();
+        closure.begin(&self.beginnings, &mut graph);
+        let mut counted = (0, 0);
+        loop {
+            let round = closure.round(&mut graph);
+            let now = (closure.len() as u64, closure.steps);
+            local.gauge.add(now.0 - counted.0, now.1 - counted.1);
+            local.gauge.reach(closure.depth);
+            counted = now;
+            self.work.local_states = graph.len() as u64;
+            self.work.messages = graph.messages() as u64;
+            if local.gauge.must_end() {
+                return End::Cut;
+            }
+            let last = round.is_none();
+            let failing = round.unwrap_or_default().failing;
+            self.work.preliminary_violations += failing.len() as u64;
+            suspects.wrong |= !failing.is_empty();
+            suspects.locals.extend(failing);
+            self.suspect_locals(&graph, &mut looked_at, &mut suspects);
+            self.suspect_pairs(&graph, &closure, &mut paired, last, &mut suspects);
+            if !self.combine(&graph, &mut combinations, &mut suspects) {
+                return End::Cut;
+            }
+            let breeds = closure.len() > MANY || closure.steps > MANY_STEPS;
+            if may_give_up && breeds {
+                return End::Breeds;
+            }
+            suspects.forget_what_is_reached(judge);
+            if last || verified.is_worthwhile(&suspects, &graph, closure.steps) {
+                let most = (!last || may_give_up).then(|| 1_000 + 4 * closure.steps);
+                match self.verifier().verify(&graph, &suspects, most) {
+                    Confirmed::Found(found) => return End::Found(found),
+                    Confirmed::Cut if local.gauge.must_end() => return End::Cut,
+                    Confirmed::Cut if last => return End::Breeds,
+                    Confirmed::Cut | Confirmed::Rejected => {}
+                }
+                verified.remember(&suspects, &graph, closure.steps);
+            }
+            if last {
+                break;
+            }
+        }
+        if closure.cut_deeper {
+            End::Deeper
+        } else {
+            End::Exhausted
+        }
+    }
+
+    /// Judges new local states by themselves.
+    fn suspect_locals(&mut self, graph: &Graph, looked_at: &mut [usize], suspects: &mut Suspects) {
+        for (locals, looked_at) in graph.locals().iter().zip(looked_at) {
+            for &local in &locals[*looked_at..] {
+                if self.judge.is_wrong(local) {
+                    self.work.preliminary_violations += 1;
+                    suspects.wrong = true;
+                    suspects.locals.insert(local);
+                }
+                if self.judge.is_wanted(local) {
+                    suspects.locals.insert(local);
+                }
+            }
+            *looked_at = locals.len();
+        }
+    }
+
+    /// Judges pairs of local states whose classes clash.
+    fn suspect_pairs(
+        &mut self,
+        graph: &Graph,
+        closure: &Closure<'_>,
+        looked_at: &mut usize,
+        last: bool,
+        suspects: &mut Suspects,
+    ) {
+        // What two labels do not allow, later ones may: only the last look is complete.
+        if !last && closure.len() < 2 * *looked_at {
+            return;
+        }
+        *looked_at = closure.len();
+        for (one, two) in self.judge.clashes(graph) {
+            if suspects.locals.contains(&one) && suspects.locals.contains(&two) {
+                continue;
+            }
+            if closure.meet(one, two) {
+                self.work.preliminary_violations += 1;
+                self.work.system_states += 1;
+                suspects.wrong = true;
+                suspects.locals.extend([one, two]);
+            }
+        }
+    }
+
+    /// Judges states of the whole system that new local states make possible; false when there is no time for it.
+    fn combine(
+        &mut self,
+        graph: &Graph,
+        combinations: &mut Combinations,
+        suspects: &mut Suspects,
+    ) -> bool {
+        if !self.judge.looks_at_whole() {
+            return true;
+        }
+        let found = combinations.judge(
+            graph,
+            self.judge,
+            self.local.apart,
+            &self.local.workers(),
+            self.local.gauge,
+        );
+        self.work.system_states += found.judged;
+        self.work.preliminary_violations += found.wrong;
+        suspects.wrong |= found.wrong > 0;
+        suspects.whole.extend(found.locals);
+        found.complete
+    }
+
+    /// The refined level.
+    fn refine(&mut self) -> End {
+        let (local, judge) = (self.local, self.judge);
+        let inside = |state| judge.is_inside(state);
+        let parts = local.apart.parts;
+        let mut graph = Graph::new(parts.nodes());
+        let mut unfolding = Unfolding::new(
+            parts,
+            local.workers(),
+            &inside,
+            local.domain,
+            local.longest,
+        );
+        let mut combinations = Combinations::new(parts.nodes());
+        let mut suspects = Suspects::default();
+        let mut verified = Attempts::default();
+        let mut examined = verify::Examined::default();
+        let mut counted = (0, 0);
+        let mut round = Some(unfolding.begin(self.beginnings.clone(), &mut graph));
+        while let Some(this) = round {
+            let now = (unfolding.len() as u64, unfolding.counts.steps);
+            local.gauge.add(now.0 - counted.0, now.1 - counted.1);
+            local.gauge.reach(unfolding.counts.depth);
+            local.gauge.frontier.store(unfolding.open() as u64, Relaxed);
+            counted = now;
+            self.work.local_states = graph.len() as u64;
+            self.work.messages = graph.messages() as u64;
+            if local.gauge.must_end() {
+                return End::Cut;
+            }
+            let confirmed = self
+                .verifier()
+                .examine(&unfolding, &this, &mut examined, &mut suspects);
+            if let Some(found) = confirmed {
+                return End::Found(found);
+            }
+            if !self.combine(&graph, &mut combinations, &mut suspects) {
+                return End::Cut;
+            }
+            suspects.forget_what_is_reached(judge);
+            if verified.is_worthwhile(&suspects, &graph, unfolding.counts.steps) {
+                let most = 1_000 + 4 * unfolding.counts.steps;
+                match self.verifier().search(&graph, &suspects, Some(most)) {
+                    Confirmed::Found(found) => return End::Found(found),
+                    Confirmed::Cut if local.gauge.must_end() => return End::Cut,
+                    Confirmed::Cut | Confirmed::Rejected => {}
+                }
+                verified.remember(&suspects, &graph, unfolding.counts.steps);
+            }
+            round = unfolding.round(&mut graph);
+        }
+        if suspects.len() > 0 {
+            match self.verifier().search(&graph, &suspects, None) {
+                Confirmed::Found(found) => return End::Found(found),
+                Confirmed::Cut => return End::Cut,
+                Confirmed::Rejected => {}
+            }
+        }
+        if unfolding.counts.cut_deeper {
+            End::Deeper
+        } else {
+            End::Exhausted
+        }
+    }
+}
+
+/// What suspects have been tried to verify, and when that is worth another try.
+#[derive(Default)]
+struct Attempts {
+    suspects: usize,
+    known_steps: usize,
+    after: u64,
+}
+
+impl Attempts {
+    /// Whether there is something new, and verifying it will not take the greater part of the time.
+    fn is_worthwhile(&self, suspects: &Suspects, graph: &Graph, steps: u64) -> bool {
+        suspects.len() > 0
+            && (suspects.len(), graph.steps()) != (self.suspects, self.known_steps)
+            && steps >= 2 * self.after
+    }
+
+    fn remember(&mut self, suspects: &Suspects, graph: &Graph, steps: u64) {
+        *self = Self {
+            suspects: suspects.len(),
+            known_steps: graph.steps(),
+            after: steps,
+        };
+    }
+}

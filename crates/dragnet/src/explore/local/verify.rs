@@ -1,0 +1,326 @@
+//! Verification: whether what was found among parts can really happen.
+//!
+//! Something wrong with a history, or with two histories whose pasts fit together, is looked for by a breadth-first
+//! search of the whole system that may only go through the local states of these histories; what it finds is an
+//! execution. Something wrong with local states is verified by unfolding everything that could have led to them. Where
+//! that is not exact, or a property looks at all nodes at once, the search goes through all that could have led there.
+
+use std::collections::HashSet;
+
+use super::graph::{Cone, Graph};
+use super::judge::Judge;
+use super::unfolding::{Round, Unfolding};
+use super::{Local, Suspects};
+use crate::explore::breadth;
+use crate::explore::limits::Gauge;
+use crate::explore::store::Fingerprints;
+use crate::explore::walk::{Explored, LeftOut, Space};
+use crate::system::System;
+use crate::tables::Pair;
+use crate::target::parts::Beginning;
+use crate::verdict::LocalWork;
+
+pub(super) struct Verifier<'a, S: System> {
+    pub(super) local: &'a Local<'a, S>,
+    pub(super) judge: &'a Judge<'a, S>,
+    pub(super) beginnings: &'a [Vec<Beginning>],
+    pub(super) work: &'a mut LocalWork,
+}
+
+/// What verification came to.
+pub(super) enum Confirmed {
+    /// It happens.
+    Found(Explored),
+    /// It cannot happen, as far as is known so far.
+    Rejected,
+    /// A limit cut it short.
+    Cut,
+}
+
+/// After so many histories that turn out to be impossible, single ones are no longer tried.
+const PATIENCE: u32 = 64;
+
+/// What of an unfolding has been examined.
+#[derive(Default)]
+pub(super) struct Examined {
+    locals: HashSet<u32>,
+    /// For each invariant of pairs: the classes that begin somewhere in the continuations of each point, a bit each.
+    below: Vec<Vec<u64>>,
+    /// For each invariant of pairs and point: its class.
+    classes: Vec<Vec<Option<u32>>>,
+    rejected: u32,
+}
+
+impl<S: System> Verifier<'_, S> {
+    /// Judges the new points of an unfolding. What is wrong with them and cannot be confirmed at once becomes a suspect.
+    pub(super) fn examine(
+        &mut self,
+        unfolding: &Unfolding<'_>,
+        round: &Round,
+        examined: &mut Examined,
+        suspects: &mut Suspects,
+    ) -> Option<Explored> {
+        self.work.preliminary_violations += round.failing.len() as u64;
+        for past in &round.failing {
+            if let Some(found) = self.confirm(unfolding, (past, true), examined, suspects) {
+                return Some(found);
+            }
+        }
+        let new = round.first..unfolding.len() as u32;
+        for point in new.clone() {
+            let local = unfolding.local(point);
+            if local == u32::MAX || !examined.locals.insert(local) {
+                continue;
+            }
+            let wrong = self.judge.is_wrong(local);
+            self.work.preliminary_violations += u64::from(wrong);
+            if wrong || self.judge.is_wanted(local) {
+                let past = unfolding.past(point);
+                if let Some(found) = self.confirm(unfolding, (past, wrong), examined, suspects) {
+                    return Some(found);
+                }
+            }
+        }
+        for invariant in 0..self.judge.pairs.len() {
+            let clashes = self.clashes(unfolding, new.clone(), invariant, examined);
+            self.work.preliminary_violations += clashes.len() as u64;
+            self.work.system_states += clashes.len() as u64;
+            for past in clashes {
+                if let Some(found) = self.confirm(unfolding, (&past, true), examined, suspects) {
+                    return Some(found);
+                }
+            }
+        }
+        None
+    }
+
+    /// Pasts in which two points have classes that clash, one of them new: those with the fewest steps, and so at least
+    /// one wherever there are any.
+    fn clashes(
+        &self,
+        unfolding: &Unfolding<'_>,
+        new: std::ops::Range<u32>,
+        invariant: usize,
+        examined: &mut Examined,
+    ) -> Vec<Box<[u32]>> {
+        examined.below.resize_with(self.judge.pairs.len(), Vec::new);
+        examined
+            .classes
+            .resize_with(self.judge.pairs.len(), Vec::new);
+        let below = &mut examined.below[invariant];
+        let classes = &mut examined.classes[invariant];
+        let mut entries = Vec::new();
+        for point in new {
+            let local = unfolding.local(point);
+            let class = (local != u32::MAX)
+                .then(|| self.judge.classes(local).nth(invariant).flatten())
+                .flatten();
+            classes.push(class);
+            below.push(0);
+            let before = unfolding.parent(point).and_then(|p| classes[p as usize]);
+            let Some(class) = class.filter(|_| class != before) else {
+                continue;
+            };
+            entries.push(point);
+            let bit = 1 << (class % 64);
+            let mut at = Some(point);
+            while let Some(this) = at
+                && below[this as usize] & bit == 0
+            {
+                below[this as usize] |= bit;
+                at = unfolding.parent(this);
+            }
+        }
+        let (below, classes) = (&*below, &*classes);
+        let found = self.local.workers().spread(entries.len(), |range| {
+            let mut found = Vec::new();
+            for &point in &entries[range] {
+                self.clashes_with(unfolding, point, invariant, (below, classes), &mut found);
+            }
+            found
+        });
+        found.into_iter().flatten().collect()
+    }
+
+    /// Pasts in which a point at which its class begins clashes with another node's.
+    fn clashes_with(
+        &self,
+        unfolding: &Unfolding<'_>,
+        point: u32,
+        invariant: usize,
+        (below, classes): (&[u64], &[Option<u32>]),
+        found: &mut Vec<Box<[u32]>>,
+    ) {
+        let node = unfolding.node(point);
+        let class = classes[point as usize].expect("a class begins here");
+        let clash = |other: usize, theirs: u32| {
+            if node < other {
+                self.judge.clash(invariant, class, theirs)
+            } else {
+                self.judge.clash(invariant, theirs, class)
+            }
+        };
+        for other in (0..unfolding.past(point).len()).filter(|&other| other != node) {
+            let from = unfolding.past(point)[other];
+            if classes[from as usize].is_some_and(|theirs| clash(other, theirs)) {
+                found.push(unfolding.past(point).into());
+            }
+            let mut open: Vec<u32> = unfolding.children(from).collect();
+            while let Some(this) = open.pop() {
+                if below[this as usize] == 0 || !unfolding.meet(point, this) {
+                    continue;
+                }
+                let before = unfolding.parent(this).and_then(|p| classes[p as usize]);
+                let theirs = classes[this as usize];
+                if let Some(theirs) = theirs
+                    && Some(theirs) != before
+                    && clash(other, theirs)
+                {
+                    found.push(unfolding.joined(point, this));
+                    continue;
+                }
+                open.extend(unfolding.children(this));
+            }
+        }
+    }
+
+    /// Looks for an execution through the histories of a past. Where there is none, they become suspects.
+    fn confirm(
+        &mut self,
+        unfolding: &Unfolding<'_>,
+        (past, wrong): (&[u32], bool),
+        examined: &mut Examined,
+        suspects: &mut Suspects,
+    ) -> Option<Explored> {
+        if examined.rejected < PATIENCE {
+            let cone = unfolding.cone(past);
+            match self.search_through(&cone, None, !wrong) {
+                Confirmed::Found(found) => return Some(found),
+                Confirmed::Cut => {}
+                Confirmed::Rejected if !wrong && self.judge.is_content() => return None,
+                Confirmed::Rejected => {
+                    let exact = unfolding.is_exact() && self.judge.bounds_are_local;
+                    debug_assert!(!exact || !wrong, "what fits together happens");
+                    examined.rejected += 1;
+                }
+            }
+        }
+        let locals = past.iter().map(|&point| unfolding.local(point));
+        suspects.wrong |= wrong;
+        suspects
+            .locals
+            .extend(locals.filter(|&local| local != u32::MAX));
+        None
+    }
+
+    /// Verifies suspects of a search among local states: unfolds what could have led to them, then, where that does not
+    /// decide, searches it.
+    pub(super) fn verify(
+        &mut self,
+        graph: &Graph,
+        suspects: &Suspects,
+        most: Option<u64>,
+    ) -> Confirmed {
+        let mut left = Suspects {
+            wrong: suspects.wrong && !suspects.whole.is_empty(),
+            locals: Default::default(),
+            whole: suspects.whole.clone(),
+        };
+        if !suspects.locals.is_empty() {
+            let cone = graph.cone(suspects.locals.iter().copied());
+            match self.unfold(&cone, &mut left, most) {
+                Confirmed::Rejected => {}
+                decided => return decided,
+            }
+        }
+        if left.len() > 0 {
+            return self.search(graph, &left, most);
+        }
+        Confirmed::Rejected
+    }
+
+    fn unfold(&mut self, cone: &Cone, left: &mut Suspects, most: Option<u64>) -> Confirmed {
+        let (local, judge) = (self.local, self.judge);
+        let inside = |state| cone.holds(state) && judge.is_inside(state);
+        let parts = local.apart.parts;
+        let mut graph = Graph::new(parts.nodes());
+        let mut unfolding = Unfolding::new(
+            parts,
+            local.workers(),
+            &inside,
+            local.domain,
+            local.longest,
+        );
+        self.work.soundness_checks += 1;
+        let mut examined = Examined::default();
+        let mut round = Some(unfolding.begin(self.beginnings.to_vec(), &mut graph));
+        let mut counted = 0;
+        while let Some(this) = round {
+            self.work.soundness_states += unfolding.len() as u64 - counted;
+            counted = unfolding.len() as u64;
+            if let Some(found) = self.examine(&unfolding, &this, &mut examined, left) {
+                return Confirmed::Found(found);
+            }
+            if local.gauge.must_end() || most.is_some_and(|most| unfolding.counts.steps > most) {
+                return Confirmed::Cut;
+            }
+            round = unfolding.round(&mut graph);
+        }
+        Confirmed::Rejected
+    }
+
+    /// Searches the whole system for an execution to suspects.
+    pub(super) fn search(
+        &mut self,
+        graph: &Graph,
+        suspects: &Suspects,
+        most: Option<u64>,
+    ) -> Confirmed {
+        let all = suspects.locals.iter().chain(&suspects.whole).copied();
+        let cone = graph.cone(all);
+        let searched = self.search_through(&cone, most, !suspects.wrong);
+        // What an execution does that does not matter to where it leads can matter to what it may do: it makes room on
+        // links, and takes the system past a bound on all nodes.
+        let decides = self.judge.bounds_are_local && !self.local.apart.parts.links().limited;
+        if matches!(searched, Confirmed::Rejected) && !decides && cone.len() < graph.len() {
+            return self.search_through(&graph.everything(), most, !suspects.wrong);
+        }
+        searched
+    }
+
+    /// Searches the whole system, but only through the local states of a cone, for anything that is wrong; where that is
+    /// `only_wanted`, until everything has been reached that must be reachable.
+    fn search_through(&mut self, cone: &Cone, most: Option<u64>, only_wanted: bool) -> Confirmed {
+        let Local {
+            space,
+            apart,
+            gauge,
+            domain,
+            workers,
+            ..
+        } = *self.local;
+        let nodes = apart.parts.nodes();
+        let judge = self.judge;
+        let looks_at = |state: &S::State| {
+            !(only_wanted && judge.is_content())
+                && (0..nodes).all(|node| cone.holds((apart.local_in)(apart.system, state, node)))
+        };
+        let space = Space {
+            restriction: Some(&looks_at),
+            ..*space
+        };
+        let counts = Gauge::inside(gauge, most);
+        let store = Fingerprints::<Pair>::new(domain);
+        self.work.soundness_checks += 1;
+        let explored = breadth::explore(&space, &store, &counts, workers, None);
+        self.work.soundness_states += counts.states.load(std::sync::atomic::Ordering::Relaxed);
+        match explored {
+            Explored { found: Some(_), .. } => Confirmed::Found(explored),
+            Explored {
+                left_out: Some(LeftOut::Cut(_)),
+                ..
+            } => Confirmed::Cut,
+            _ => Confirmed::Rejected,
+        }
+    }
+}

@@ -1,0 +1,63 @@
+//! A number for each small number, found out when it is first asked for.
+
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// A lock-free list that grows as far as it is asked: 0 where nothing is known.
+pub(crate) struct Numbers {
+    /// Each twice as long as the one before.
+    chunks: [OnceLock<Box<[AtomicU32]>>; CHUNKS],
+}
+
+const CHUNKS: usize = 26;
+/// How long the first chunk is, as a power of two.
+const FIRST: u32 = 7;
+
+impl Numbers {
+    pub(crate) fn new() -> Self {
+        Self {
+            chunks: Default::default(),
+        }
+    }
+
+    /// The number at `index`, which `find` finds out when it is not known. It must never be 0, and always the same.
+    #[inline]
+    pub(crate) fn get_or(&self, index: u32, find: impl FnOnce() -> u32) -> u32 {
+        let place = self.place(index);
+        match place.load(Ordering::Acquire) {
+            0 => {
+                let found = find();
+                place.store(found, Ordering::Release);
+                found
+            }
+            known => known,
+        }
+    }
+
+    #[inline]
+    fn place(&self, index: u32) -> &AtomicU32 {
+        let at = u64::from(index) + (1 << FIRST);
+        let chunk = at.ilog2() - FIRST;
+        let length = 1_u64 << (chunk + FIRST);
+        let chunk = self.chunks[chunk as usize]
+            .get_or_init(|| (0..length).map(|_| AtomicU32::new(0)).collect());
+        &chunk[(at - length) as usize]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_number_is_found_out_once() {
+        let numbers = Numbers::new();
+        let indexes = [0, 1, 127, 128, 129, 383, 384, 1_000_000];
+        for index in indexes {
+            assert_eq!(numbers.get_or(index, || index + 1), index + 1);
+        }
+        for index in indexes {
+            assert_eq!(numbers.get_or(index, || panic!("it is known")), index + 1);
+        }
+    }
+}
