@@ -72,8 +72,8 @@ struct Happening {
 /// What a round brought up.
 #[derive(Default)]
 pub(super) struct Round {
-    /// Local states in which a handler fails.
-    pub(super) failing: Vec<u32>,
+    /// Local states in which a handler fails, with the message that it fails on.
+    pub(super) failing: Vec<(u32, Option<u32>)>,
 }
 
 impl<'a> Closure<'a> {
@@ -253,7 +253,7 @@ impl<'a> Closure<'a> {
         for choice in 0..ran.choices {
             let outcome = parts.outcome(ran.number, choice);
             if outcome.fails {
-                round.failing.push(local);
+                round.failing.push((local, received));
             } else if (self.inside)(outcome.local) {
                 self.reach(node, outcome.local, after, injected, depth + 1);
                 self.send(outcome.sent, after);

@@ -138,12 +138,18 @@ impl Graph {
         self.messages.len()
     }
 
-    /// Every local state that an execution to `targets` goes through which does nothing that it need not do: what leads
+    /// Every local state that an execution to `targets`, and to where these envelopes are in flight, goes through which does nothing that it need not do: what leads
     /// to them on their own nodes, whoever sends what is received on the way, and so on backwards.
-    pub(super) fn cone(&self, targets: impl IntoIterator<Item = u32>) -> Cone {
+    pub(super) fn cone<'e>(
+        &self,
+        targets: impl IntoIterator<Item = u32>,
+        envelopes: impl IntoIterator<Item = &'e u32>,
+    ) -> Cone {
+        let mut sought: HashSet<u32> = envelopes.into_iter().copied().collect();
+        let sent = sought.iter().flat_map(|&envelope| self.sends(envelope));
+        let targets = targets.into_iter().chain(sent.collect::<Vec<_>>());
         let mut open: Vec<u32> = self.starts.iter().copied().chain(targets).collect();
         let mut locals: HashSet<u32> = open.iter().copied().collect();
-        let mut sought = HashSet::new();
         while let Some(local) = open.pop() {
             for &step in self.into.get(&local).into_iter().flatten() {
                 let Step { from, received, .. } = self.steps[step as usize];
@@ -155,8 +161,7 @@ impl Graph {
                 if let Some(envelope) = received
                     && sought.insert(envelope)
                 {
-                    for &sender in self.senders.get(&envelope).into_iter().flatten() {
-                        let sends = self.steps[sender as usize].to;
+                    for sends in self.sends(envelope) {
                         if locals.insert(sends) {
                             open.push(sends);
                         }
@@ -165,6 +170,12 @@ impl Graph {
             }
         }
         Cone { locals }
+    }
+
+    /// The local states after steps that send an envelope.
+    fn sends(&self, envelope: u32) -> impl Iterator<Item = u32> + '_ {
+        let senders = self.senders.get(&envelope).into_iter().flatten();
+        senders.map(|&sender| self.steps[sender as usize].to)
     }
 
     /// Everything that is known.

@@ -142,13 +142,15 @@ struct Suspects {
     wrong: bool,
     /// By one or two local states.
     locals: BTreeSet<u32>,
+    /// By a message that a handler fails on.
+    envelopes: BTreeSet<u32>,
     /// By states of the whole system.
     whole: BTreeSet<u32>,
 }
 
 impl Suspects {
     fn len(&self) -> usize {
-        self.locals.len() + self.whole.len()
+        self.locals.len() + self.envelopes.len() + self.whole.len()
     }
 
     /// Once everything has been reached that must be reachable, only what is wrong is suspect.
@@ -198,7 +200,10 @@ impl<S: System> Exploration<'_, S> {
             let failing = round.unwrap_or_default().failing;
             self.work.preliminary_violations += failing.len() as u64;
             suspects.wrong |= !failing.is_empty();
-            suspects.locals.extend(failing);
+            for (state, envelope) in failing {
+                suspects.locals.insert(state);
+                suspects.envelopes.extend(envelope);
+            }
             self.suspect_locals(&graph, &mut looked_at, &mut suspects);
             self.suspect_pairs(&graph, &closure, &mut paired, last, &mut suspects);
             if !self.combine(&graph, &mut combinations, &mut suspects) {

@@ -682,10 +682,10 @@ impl<'a> Unfolding<'a> {
             for &input in self.parts.own_inputs(this.local) {
                 self.try_input(point, NONE, Act::Own, input, graph, look);
             }
-            if self.budget(Act::Crash) > 0 {
+            if self.affords(self.past(point), Act::Crash) {
                 self.try_input(point, NONE, Act::Crash, crash, graph, look);
             }
-        } else if self.budget(Act::Restart) > 0 {
+        } else if self.affords(self.past(point), Act::Restart) {
             self.try_input(point, NONE, Act::Restart, restart, graph, look);
         }
         if self.partitions > 0 {
@@ -806,19 +806,21 @@ impl<'a> Unfolding<'a> {
             mark: 0,
         };
         let past = self.past_behind(&extension);
-        if let Some(kind) = act.spends() {
-            let spent: u32 = past
-                .iter()
-                .map(|&last| u32::from(self.point(last).spent[kind]))
-                .sum();
-            if spent >= self.budgets[kind] {
-                return;
-            }
+        if !self.affords(&past, act) {
+            return;
         }
         let size = 1 + past.iter().map(|&last| self.point(last).depth).sum::<u32>();
         let mark = self.mark_of(&past, Some(&extension));
         look.steps += 1;
         look.extensions.push((size, Extension { mark, ..extension }));
+    }
+
+    /// Whether what a past has left of the budgets is enough for a step.
+    fn affords(&self, past: &[u32], act: Act) -> bool {
+        act.spends().is_none_or(|kind| {
+            let spent = past.iter().map(|&last| u32::from(self.point(last).spent[kind]));
+            spent.sum::<u32>() < self.budgets[kind]
+        })
     }
 
     /// What an extension depends on besides itself.

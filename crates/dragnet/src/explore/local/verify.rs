@@ -200,7 +200,7 @@ impl<S: System> Verifier<'_, S> {
                 Confirmed::Rejected if !wrong && self.judge.is_content() => return None,
                 Confirmed::Rejected => {
                     let exact = unfolding.is_exact() && self.judge.bounds_are_local;
-                    debug_assert!(!exact || !wrong, "what fits together happens");
+                    assert!(!cfg!(test) || !exact || !wrong, "what fits together happens");
                     examined.rejected += 1;
                 }
             }
@@ -223,11 +223,12 @@ impl<S: System> Verifier<'_, S> {
     ) -> Confirmed {
         let mut left = Suspects {
             wrong: suspects.wrong && !suspects.whole.is_empty(),
-            locals: Default::default(),
             whole: suspects.whole.clone(),
+            ..Suspects::default()
         };
         if !suspects.locals.is_empty() {
-            let cone = graph.cone(suspects.locals.iter().copied());
+            let locals = suspects.locals.iter().copied();
+            let cone = graph.cone(locals, &suspects.envelopes);
             match self.unfold(&cone, &mut left, most) {
                 Confirmed::Rejected => {}
                 decided => return decided,
@@ -277,7 +278,7 @@ impl<S: System> Verifier<'_, S> {
         most: Option<u64>,
     ) -> Confirmed {
         let all = suspects.locals.iter().chain(&suspects.whole).copied();
-        let cone = graph.cone(all);
+        let cone = graph.cone(all, &suspects.envelopes);
         let searched = self.search_through(&cone, most, !suspects.wrong);
         // What an execution does that does not matter to where it leads can matter to what it may do: it makes room on
         // links, and takes the system past a bound on all nodes.

@@ -77,7 +77,7 @@ impl Faults {
     }
 
     /// The budget of one kind. Restarts that nobody spoke of are as many as there are crashes.
-    pub(super) fn budget(&self, kind: FaultKind) -> u32 {
+    pub(crate) fn budget(&self, kind: FaultKind) -> u32 {
         let given = |kind: FaultKind| self.given[kind as usize];
         match kind {
             FaultKind::Restart => given(kind).or(given(FaultKind::Crash)),

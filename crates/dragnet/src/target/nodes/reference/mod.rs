@@ -6,11 +6,13 @@
 mod naive;
 mod systems;
 
+use std::time::Duration;
+
 use proptest::prelude::*;
 
-use crate::{Engine, Outcome, Verdict, ViolationKind};
+use crate::{Engine, Outcome, Pruning, Verdict, ViolationKind};
 use naive::{Naive, NaiveVerdict};
-use systems::{RandomSystem, random_system};
+use systems::{Judged, RandomSystem, random_system};
 
 fn compare(
     system: &RandomSystem,
@@ -99,6 +101,55 @@ proptest! {
             }
         }
         prop_assert!(counterexamples.windows(2).all(|pair| pair[0] == pair[1]), "breadth first is not deterministic");
+    }
+
+    #[test]
+    fn a_search_of_parts_finds_what_breadth_first_finds(system in random_system(), judged in 0..Judged::ALL.len()) {
+        if Naive::new(&system).explore(4_000).is_none() {
+            return Ok(());
+        }
+        let judged = Judged::ALL[judged];
+        let check = || system.check_of_nodes(judged).named("random");
+        let breadth = check().threads(1).run();
+        for (pruning, threads) in [
+            (Pruning::Plain, 1),
+            (Pruning::Coarse, 1),
+            (Pruning::Refined, 1),
+            (Pruning::Refined, 2),
+            (Pruning::Adaptive, 2),
+        ] {
+            let local = check().engine(Engine::Local).pruning(pruning).threads(threads);
+            let most = match pruning {
+                Pruning::Plain | Pruning::Coarse => Duration::from_millis(200),
+                Pruning::Refined | Pruning::Adaptive => Duration::from_secs(20),
+            };
+            let began = std::time::Instant::now();
+            let local = local.time(most).run();
+            if began.elapsed() > Duration::from_secs(1) { std::fs::OpenOptions::new().append(true).create(true).open("/tmp/slow.txt").map(|mut f| { use std::io::Write; writeln!(f, "{pruning} {judged:?} {:?} {:?} breadth {:?} {:?}\n{system:?}", began.elapsed(), local.statistics, breadth.statistics, breadth.states()).unwrap() }).unwrap(); }
+            match (&breadth.outcome, &local.outcome) {
+                (Outcome::Holds, Outcome::Holds) => {
+                    // Nothing but what happens is made where the network and the faults can be followed exactly.
+                    let exact = system.is_followed_exactly() && judged != Judged::WholeBound;
+                    if pruning == Pruning::Refined && exact {
+                        let local = local.statistics.local.map(|local| local.local_states);
+                        let nodes = breadth.statistics.nodes.map(|nodes| nodes.local_states);
+                        prop_assert_eq!(local, nodes);
+                    }
+                }
+                (Outcome::Violated(_), Outcome::Violated(violation)) => {
+                    if let Some(counterexample) = &violation.counterexample {
+                        let replayed = check().replay(&counterexample.trace);
+                        prop_assert!(replayed.is_ok(), "{:?}", replayed);
+                    } else {
+                        prop_assert_eq!(&violation.kind, &ViolationKind::Unreached);
+                    }
+                }
+                (_, Outcome::Inconclusive(_)) => {
+                    prop_assert!(matches!(pruning, Pruning::Plain | Pruning::Coarse), "{pruning} does not end");
+                }
+                (expected, found) => prop_assert!(false, "{pruning}: expected {expected:?}, found {found:?}"),
+            }
+        }
     }
 
     #[test]

@@ -138,6 +138,26 @@ pub(super) struct RandomSystem {
     pub(super) inside: u8,
 }
 
+/// What the properties of a check look at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Judged {
+    Whole,
+    WholeBound,
+    Each,
+    Pairs,
+    Reached,
+}
+
+impl Judged {
+    pub(super) const ALL: [Self; 5] = [
+        Self::Whole,
+        Self::WholeBound,
+        Self::Each,
+        Self::Pairs,
+        Self::Reached,
+    ];
+}
+
 fn action(failing: bool) -> impl Strategy<Value = Action> {
     (
         0..3_u8,
@@ -269,7 +289,14 @@ impl RandomSystem {
         network
     }
 
-    pub(super) fn check(&self) -> Check<Cluster<TableNode>> {
+    /// Whether the refined level makes no history that no execution has.
+    pub(super) fn is_followed_exactly(&self) -> bool {
+        let limited = self.capacity.is_some() || self.class.is_some();
+        let crashes = self.faults.budget(FaultKind::Crash) > 0;
+        !limited && !(self.ordered && crashes) && self.inside == u8::MAX
+    }
+
+    fn cluster(&self) -> Cluster<TableNode> {
         let mut cluster = Cluster::new(self.nodes.len(), |id| self.nodes[id.0].clone())
             .network(self.network())
             .faults(self.faults);
@@ -284,6 +311,11 @@ impl RandomSystem {
         if let Some(budget) = self.tick_budget {
             cluster = cluster.timer_budget(TICK, budget);
         }
+        cluster
+    }
+
+    pub(super) fn check(&self) -> Check<Cluster<TableNode>> {
+        let cluster = self.cluster();
         let (forbidden, inside) = (self.forbidden, self.inside);
         let mut check = Check::new(cluster)
             .always("not forbidden", move |s| {
@@ -297,5 +329,45 @@ impl RandomSystem {
             check = check.always_with_messages("anything goes", |_, _| true);
         }
         check
+    }
+
+    /// A check of node states alone, with properties of every kind that a search of parts tells apart.
+    pub(super) fn check_of_nodes(&self, judged: Judged) -> Check<Cluster<TableNode>> {
+        let check = Check::new(self.cluster());
+        let (forbidden, inside) = (self.forbidden, self.inside);
+        match judged {
+            Judged::Whole => check
+                .always("not forbidden", move |s| {
+                    s.nodes().all(|&state| state != forbidden)
+                })
+                .within("inside", move |s| s.nodes().all(|&state| state < inside)),
+            Judged::WholeBound => check
+                .always_for_each("not forbidden", move |node| {
+                    node.state() != Some(&forbidden)
+                })
+                .within("not all far", move |s| {
+                    s.nodes().any(|&state| state < inside)
+                }),
+            Judged::Each => check
+                .always_for_each("not forbidden", move |node| {
+                    node.state() != Some(&forbidden)
+                })
+                .within_for_each("inside", move |node| {
+                    node.state().is_none_or(|&state| state < inside)
+                })
+                .reachable_for_some("somebody moves", |node| {
+                    node.state().is_some_and(|&state| state > 0)
+                }),
+            Judged::Pairs => check
+                .always_compatible(
+                    "not both forbidden",
+                    move |node| node.state().copied().filter(|&state| state + 1 >= forbidden),
+                    move |one, two| (one, two) != (&forbidden, &(forbidden - 1)),
+                )
+                .within_for_each("inside", move |node| {
+                    node.state().is_none_or(|&state| state < inside)
+                }),
+            Judged::Reached => check.reachable("all move", |s| s.nodes().all(|&state| state > 0)),
+        }
     }
 }
