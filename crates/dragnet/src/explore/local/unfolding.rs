@@ -26,7 +26,7 @@ use std::collections::BTreeMap;
 use super::epochs::{Epochs, WHOLE};
 use super::graph::{Cone, Graph};
 use super::spread::Workers;
-use crate::tables::{Domain, FlatTable, Single, Upsert};
+use crate::tables::{Domain, FlatTable, PRESENT, Single, Upsert};
 use crate::target::nodes::FaultKind;
 use crate::target::parts::{Beginning, Links, Parts, Ran, Sent};
 use crate::trace::scatter;
@@ -503,14 +503,14 @@ impl<'a> Unfolding<'a> {
         self.pasts = (0..self.nodes)
             .flat_map(|_| 0..self.nodes as u32)
             .collect();
-        let mark = self.mark_of((0..self.nodes as u32).collect::<Vec<_>>().as_slice(), None);
-        self.marks.upsert(mark, crate::tables::PRESENT, |old, _| old);
         for node in 0..self.nodes {
             if let [only] = &self.beginnings[node][..] {
                 let sent = only.sent.clone();
                 self.post(node as u32, &sent);
             }
         }
+        let mark = self.mark_of(self.past(0), None);
+        self.marks.upsert(mark, PRESENT, |old, _| old);
         let first_items = 0..self.items.len() as u32;
         self.follow(0, first_items, graph)
     }
@@ -1053,7 +1053,7 @@ impl<'a> Unfolding<'a> {
             let extension = &extensions[at as usize];
             let new = self
                 .marks
-                .upsert(extension.mark, crate::tables::PRESENT, |old, _| old);
+                .upsert(extension.mark, PRESENT, |old, _| old);
             debug_assert_eq!(new, Upsert::New);
             self.push(extension);
         }
