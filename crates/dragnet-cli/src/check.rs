@@ -17,8 +17,18 @@ pub(crate) fn run(args: &CheckArgs, entries: &[Entry], program: &str) -> Result<
     let options = check.options_mut();
     args.apply_to(options);
     let seed = options.seed;
-    if args.walks.is_some() && options.engine != Engine::Random {
+    let engine = options.engine;
+    if args.pruning.is_some() && !matches!(engine, Engine::Local | Engine::Auto) {
+        return Err(Error::PruningWithoutLocal);
+    }
+    if args.walks.is_some() && engine != Engine::Random {
         return Err(Error::WalksWithoutRandom);
+    }
+    if let Some(objection) = check.objection() {
+        return Err(Error::Unfit {
+            system: args.system.clone(),
+            objection,
+        });
     }
     if let Some(file) = &args.trace {
         // A long search must not end with nowhere to put what it found.

@@ -14,6 +14,10 @@ pub(crate) enum Error {
     Trace(#[from] TraceError),
     #[error("--walks counts random walks: add --engine random, or leave it out")]
     WalksWithoutRandom,
+    #[error("--pruning is for the local engine: add --engine local or --engine auto, or leave it out")]
+    PruningWithoutLocal,
+    #[error("{system} cannot be checked like this: {objection}")]
+    Unfit { system: String, objection: String },
     #[error("cannot write to standard output: {0}")]
     Output(io::Error),
     #[error(

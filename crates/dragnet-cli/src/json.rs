@@ -64,6 +64,7 @@ pub(crate) fn verdict(
         .set("faults", selection.faults().to_string())
         .set("within", verdict.within.clone())
         .set("engine", verdict.engine.name())
+        .set("decided_by", verdict.decided_by.name())
         .set("threads", verdict.threads)
         .set("exact", verdict.exact);
     if verdict.engine == Engine::Random {

@@ -120,11 +120,20 @@ pub enum Engine {
     /// Node by node, without the network between them; what is found is verified. Only for clusters, and for properties
     /// of node states.
     Local,
+    /// Local for a moment, then breadth first beside it: whichever has a verdict first. Where only breadth first can judge
+    /// the properties, breadth first alone.
+    Auto,
 }
 
 impl Engine {
     /// Every engine, in the order in which help texts name them.
-    pub const ALL: [Self; 4] = [Self::Breadth, Self::Depth, Self::Random, Self::Local];
+    pub const ALL: [Self; 5] = [
+        Self::Breadth,
+        Self::Depth,
+        Self::Random,
+        Self::Local,
+        Self::Auto,
+    ];
 
     /// Its name on the command line.
     pub fn name(self) -> &'static str {
@@ -133,6 +142,7 @@ impl Engine {
             Self::Depth => "depth",
             Self::Random => "random",
             Self::Local => "local",
+            Self::Auto => "auto",
         }
     }
 }
@@ -352,6 +362,32 @@ impl<T: Target> Check<T> {
     /// Runs a recorded counterexample again, step by step.
     pub fn replay(self, trace: &Trace) -> Result<Replay, ReplayError> {
         explore::replay(self, trace)
+    }
+
+    /// Why it cannot be explored as it is, if it cannot.
+    pub(crate) fn objection(&self) -> Option<String> {
+        self.target.objection().or_else(|| {
+            (self.options.engine == Engine::Local)
+                .then(|| self.objection_to_parts())
+                .flatten()
+        })
+    }
+
+    /// Why nodes cannot be explored one by one, if they cannot.
+    fn objection_to_parts(&self) -> Option<String> {
+        const OTHERS: &str = "use the engine breadth, depth or random, or auto";
+        if self.target.kind() != "nodes" {
+            return Some(format!(
+                "the local engine explores the nodes of a cluster one by one, and this is no cluster; {OTHERS}"
+            ));
+        }
+        let of_the_network = |property: &&Property<T::System>| property.looks_at_the_network();
+        let property = self.properties.iter().find(of_the_network)?;
+        Some(format!(
+            "`{}` looks at what is in flight, and the local engine explores nodes without the network between them; \
+             {OTHERS}",
+            property.name
+        ))
     }
 
     /// What bounds the system, a phrase each.
@@ -593,7 +629,7 @@ impl<T: Target> AnyCheck for Check<T> {
     }
 
     fn objection(&self) -> Option<String> {
-        self.target.objection()
+        Check::objection(self)
     }
 
     fn run_under(self: Box<Self>, control: &Control) -> Verdict {

@@ -89,6 +89,7 @@ struct Breadth<'a, S: System, K> {
 
 impl<S: System, K: Store<S>> Breadth<'_, S, K> {
     fn run(&self, bound: Option<u64>) -> Explored {
+        let _attendance = self.space.attend();
         let mut finding = None;
         if let Err(explored) = self.start(&mut finding) {
             return explored;
@@ -116,6 +117,7 @@ impl<S: System, K: Store<S>> Breadth<'_, S, K> {
                         Finding::keep_least(&mut finding, found);
                     }
                 }
+                self.space.quiesce(0);
             }
             unreachable!("levels go on until one of them ends the search")
         })
@@ -163,7 +165,7 @@ impl<S: System, K: Store<S>> Breadth<'_, S, K> {
         };
         let mut grown = Chunk::new(self.space.domain);
         loop {
-            self.space.domain.quiesce(worker);
+            self.space.quiesce(worker);
             if self.gauge.must_end() {
                 break;
             }
@@ -189,7 +191,7 @@ impl<S: System, K: Store<S>> Breadth<'_, S, K> {
             self.tell(&mut harvest, chunk.len());
         }
         self.keep_all(grown);
-        self.space.domain.leave(worker);
+        self.space.leave(worker);
         harvest
     }
 

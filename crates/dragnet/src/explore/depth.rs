@@ -187,11 +187,11 @@ impl<S: System, K: Store<S>> Depth<'_, S, K> {
         };
         let mut found = None;
         let _guard = CloseOnPanic(&self.market);
-        self.space.domain.leave(worker);
+        self.space.leave(worker);
         while let Some(branch) = self.market.take() {
-            self.space.domain.quiesce(worker);
+            self.space.quiesce(worker);
             found = walker.walk(branch);
-            self.space.domain.leave(worker);
+            self.space.leave(worker);
             if found.is_some() || self.must_end() {
                 self.found.store(true, Ordering::Relaxed);
                 self.market.close();
@@ -257,7 +257,7 @@ impl<S: System, K: Store<S>> Walker<'_, S, K> {
             if steps == STRIDE {
                 steps = 0;
                 self.tell();
-                self.search.space.domain.quiesce(self.worker);
+                self.search.space.quiesce(self.worker);
                 if self.search.must_end() {
                     return None;
                 }

@@ -1,6 +1,7 @@
 //! What ends a search early: time, memory, a person; and what a person can watch meanwhile.
 
 use std::fs;
+use std::ops::Deref;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use std::thread;
@@ -75,11 +76,25 @@ pub(crate) struct Gauge {
     cut: Arc<AtomicU8>,
     /// What ends the search that this one is part of.
     outer: Option<Arc<AtomicU8>>,
+    counts: Arc<Counts>,
+    max_states: u64,
+}
+
+/// What a running search counts.
+#[derive(Default)]
+pub(crate) struct Counts {
     pub(crate) states: AtomicU64,
     pub(crate) transitions: AtomicU64,
     pub(crate) depth: AtomicU64,
     pub(crate) frontier: AtomicU64,
-    max_states: u64,
+}
+
+impl Deref for Gauge {
+    type Target = Counts;
+
+    fn deref(&self) -> &Counts {
+        &self.counts
+    }
 }
 
 impl Gauge {
@@ -87,10 +102,7 @@ impl Gauge {
         Self {
             cut: Arc::default(),
             outer: None,
-            states: AtomicU64::new(0),
-            transitions: AtomicU64::new(0),
-            depth: AtomicU64::new(0),
-            frontier: AtomicU64::new(0),
+            counts: Arc::default(),
             max_states: u64::MAX,
         }
     }
@@ -108,6 +120,14 @@ impl Gauge {
         Self {
             outer: Some(Arc::clone(&outer.cut)),
             ..Self::up_to(max_states.unwrap_or(u64::MAX))
+        }
+    }
+
+    /// A gauge for the search that another watches: it ends with that, or by itself, and counts for both.
+    pub(crate) fn shared(outer: &Self) -> Self {
+        Self {
+            counts: Arc::clone(&outer.counts),
+            ..Self::inside(outer, None)
         }
     }
 
@@ -148,6 +168,11 @@ impl Gauge {
         self.depth.fetch_max(depth, Ordering::Relaxed);
     }
 
+    /// What ends this search alone, because another has its verdict.
+    pub(crate) fn stopper(&self) -> Stopper {
+        Stopper(Arc::clone(&self.cut))
+    }
+
     fn end(&self, cut: Cut) {
         let code = Cut::ALL
             .iter()
@@ -156,6 +181,19 @@ impl Gauge {
             + 1;
         let _ = self
             .cut
+            .compare_exchange(0, code, Ordering::Relaxed, Ordering::Relaxed);
+    }
+}
+
+/// Ends a search.
+pub(crate) struct Stopper(Arc<AtomicU8>);
+
+impl Stopper {
+    pub(crate) fn end(&self) {
+        let stopped = Cut::ALL.iter().position(|&cut| cut == Cut::Stopped);
+        let code = stopped.expect("all are listed") as u8 + 1;
+        let _ = self
+            .0
             .compare_exchange(0, code, Ordering::Relaxed, Ordering::Relaxed);
     }
 }

@@ -68,7 +68,7 @@ impl<S: System, K: Store<S>> Random<'_, S, K> {
         let work = |worker: usize| {
             let mut events = Vec::new();
             loop {
-                self.space.domain.quiesce(worker);
+                self.space.quiesce(worker);
                 let walk = next.fetch_add(1, Ordering::Relaxed);
                 if walk >= end.load(Ordering::Relaxed) || self.gauge.must_end() {
                     break;
@@ -81,7 +81,7 @@ impl<S: System, K: Store<S>> Random<'_, S, K> {
                     }
                 }
             }
-            self.space.domain.leave(worker);
+            self.space.leave(worker);
         };
         with_crew(workers, work, |crew| crew.round(workers));
         match first.into_inner().unwrap() {

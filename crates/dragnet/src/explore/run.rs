@@ -2,8 +2,11 @@
 
 use std::env;
 use std::path::Path as FilePath;
-use std::sync::Arc;
-use std::time::Instant;
+use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::{Arc, mpsc};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use super::limits::{self, Control, Cut, Gauge};
 use super::path::{Execution, Path, Wrong};
@@ -12,7 +15,7 @@ use super::store::{Exact, Fingerprints, Store};
 use super::walk::{Explored, LeftOut, Space};
 use super::{breadth, depth, local, quiet, shorten};
 use crate::check::{Check, Engine, Options};
-use crate::property::{Bound, Properties};
+use crate::property::{Bound, Properties, Property};
 use crate::system::{FailureKind, System};
 use crate::tables::{Domain, Pair, Single};
 use crate::target::parts::Apart;
@@ -36,12 +39,19 @@ struct Prepared<T: Target> {
 
 impl<T: Target> Prepared<T> {
     fn new(check: Check<T>) -> Self {
+        if let Some(objection) = check.objection() {
+            panic!("{objection}");
+        }
         let bounds = check.bounds();
         let setting = Setting {
             watch: check.watch,
             key: check.options.key,
             determinism: check.options.determinism,
-            domain: Domain::new(check.options.workers()),
+            // Two searches at once have workers of their own.
+            domain: Domain::new(match check.options.engine {
+                Engine::Auto => 2 * check.options.workers(),
+                _ => check.options.workers(),
+            }),
         };
         let name = check
             .name
@@ -66,6 +76,7 @@ impl<T: Target> Prepared<T> {
             restriction: None,
             key: self.options.key,
             domain: &self.domain,
+            first_worker: 0,
         }
     }
 }
@@ -101,77 +112,186 @@ pub(crate) fn check<T: Target>(check: Check<T>, control: &Control) -> Verdict {
 fn run<T: Target>(prepared: &Prepared<T>, control: &Control) -> Verdict {
     let began = Instant::now();
     let options = &prepared.options;
-    let mut gauge = Gauge::new();
     let workers = options.workers();
-    let (mut explored, local) = explore(prepared, &gauge, control, workers);
-    if options.engine == Engine::Depth && workers > 1 && explored.found.is_some() {
+    let gauge = Gauge::new();
+    let mut searched = limits::watched(&gauge, options, control, || {
+        quiet::run(|| match options.engine {
+            Engine::Auto => race(prepared, &gauge, workers),
+            engine => explore(prepared, engine, Gauge::shared(&gauge), workers),
+        })
+    });
+    if options.engine == Engine::Depth && workers > 1 && searched.explored.found.is_some() {
         // Who met it first depended on timing: what one thread meets first does not.
         let again = Gauge::new();
-        let (alone, _) = explore(prepared, &again, control, 1);
-        if alone.found.is_some() {
-            (explored, gauge) = (alone, again);
+        let alone = limits::watched(&again, options, control, || {
+            quiet::run(|| explore(prepared, Engine::Depth, Gauge::shared(&again), 1))
+        });
+        if alone.explored.found.is_some() {
+            searched = alone;
         }
     }
-    let outcome = quiet::run(|| outcome(prepared, &explored));
+    let outcome = quiet::run(|| outcome(prepared, &searched));
     Verdict {
         system: prepared.name.clone(),
         outcome,
         within: prepared.bounds.clone(),
         engine: options.engine,
+        decided_by: searched.engine,
         threads: workers,
         exact: options.exact,
         statistics: Statistics {
-            local,
-            ..statistics(prepared, &gauge, began)
+            local: searched.local,
+            ..statistics(prepared, &searched.gauge, began)
         },
         inconclusive_is_fine: false,
     }
 }
 
+/// What a search came to, and by which engine.
+struct Searched {
+    explored: Explored,
+    engine: Engine,
+    gauge: Gauge,
+    /// What the local engine did.
+    local: Option<LocalWork>,
+}
+
+impl Searched {
+    /// Whether nothing was cut short.
+    fn is_complete(&self) -> bool {
+        self.explored.found.is_some() || self.explored.left_out.is_none()
+    }
+}
+
+/// How long the local engine has the cores to itself.
+const HEAD_START: Duration = Duration::from_secs(2);
+
+/// Local model checking by itself for a moment, then breadth first beside it: whichever has a verdict first.
+fn race<T: Target>(prepared: &Prepared<T>, gauge: &Gauge, workers: usize) -> Searched {
+    let mut properties = prepared.properties.iter();
+    let judges_nodes = !properties.any(Property::looks_at_the_network);
+    let Some(apart) = T::apart(&prepared.system).filter(|_| judges_nodes) else {
+        return explore(prepared, Engine::Breadth, Gauge::shared(gauge), workers);
+    };
+    let threads = AtomicUsize::new(workers);
+    let space = Space {
+        first_worker: workers,
+        ..prepared.space()
+    };
+    let (done, news) = mpsc::channel();
+    let local_gauge = Gauge::shared(gauge);
+    let breadth_gauge = Gauge::inside(gauge, None);
+    let (local_stop, breadth_stop) = (local_gauge.stopper(), breadth_gauge.stopper());
+    thread::scope(|scope| {
+        let (threads, apart, space) = (&threads, &apart, &space);
+        let told = done.clone();
+        scope.spawn(move || {
+            quiet::silence_tracing(|| {
+                let (explored, work) = search_parts(prepared, space, apart, &local_gauge, threads);
+                _ = told.send(Searched {
+                    explored,
+                    engine: Engine::Local,
+                    gauge: local_gauge,
+                    local: Some(work),
+                });
+            });
+        });
+        let first = news.recv_timeout(HEAD_START).ok();
+        if let Some(local) = first
+            && (local.is_complete() || gauge.must_end())
+        {
+            return local;
+        }
+        // The larger share, where there is more than one to share.
+        let for_local = (workers / 3).max(1);
+        threads.store(for_local, Relaxed);
+        let for_breadth = (workers - for_local).max(1);
+        scope.spawn(move || {
+            quiet::silence_tracing(|| {
+                let searched = explore(prepared, Engine::Breadth, breadth_gauge, for_breadth);
+                _ = done.send(searched);
+            });
+        });
+        let mut last = None;
+        for searched in news {
+            if searched.is_complete() {
+                local_stop.end();
+                breadth_stop.end();
+                return searched;
+            }
+            // Of two that were cut short, breadth first tells more.
+            if last.is_none() || searched.engine == Engine::Breadth {
+                last = Some(searched);
+            }
+        }
+        last.expect("both say how they end")
+    })
+}
+
+fn search_parts<T: Target>(
+    prepared: &Prepared<T>,
+    space: &Space<'_, T::System>,
+    apart: &Apart<'_, T::System>,
+    gauge: &Gauge,
+    threads: &AtomicUsize,
+) -> (Explored, LocalWork) {
+    let local = local::Local {
+        space,
+        apart,
+        gauge,
+        domain: &prepared.domain,
+        workers: threads,
+        pruning: prepared.options.pruning,
+        longest: prepared.options.depth,
+    };
+    local.explore()
+}
+
 fn explore<T: Target>(
     prepared: &Prepared<T>,
-    gauge: &Gauge,
-    control: &Control,
+    engine: Engine,
+    gauge: Gauge,
     workers: usize,
-) -> (Explored, Option<LocalWork>) {
+) -> Searched {
     let space = prepared.space();
     let options = &prepared.options;
-    limits::watched(gauge, options, control, || {
-        quiet::run(|| {
-            let domain = &prepared.domain;
-            let search = Search {
-                space: &space,
-                gauge,
-                options,
-                workers,
-            };
-            if options.engine == Engine::Local {
-                let apart = T::apart(search.space.system).expect("only nodes can be taken apart");
-                let (explored, work) = search.local(&apart, domain);
-                return (explored, Some(work));
-            }
-            let explored = if options.exact {
-                let store = Exact::new(domain);
-                match options.engine {
-                    Engine::Breadth => search.breadth(&store),
-                    Engine::Depth => search.depth(&store),
-                    Engine::Random => search.random(&store),
-                    Engine::Local => unreachable!("it has no store"),
-                }
-            } else {
-                let numbered = || Fingerprints::<Pair>::new(domain);
-                let plain = || Fingerprints::<Single>::new(domain);
-                match options.engine {
-                    Engine::Breadth => search.breadth(&numbered()),
-                    Engine::Depth if options.depth.is_some() => search.depth(&numbered()),
-                    Engine::Depth => search.depth(&plain()),
-                    Engine::Random => search.random(&plain()),
-                    Engine::Local => unreachable!("it has no store"),
-                }
-            };
-            (explored, None)
-        })
-    })
+    let domain = &prepared.domain;
+    let mut local = None;
+    let search = Search {
+        space: &space,
+        gauge: &gauge,
+        options,
+        workers,
+    };
+    let explored = if engine == Engine::Local {
+        let apart = T::apart(&prepared.system).expect("only nodes can be taken apart");
+        let threads = AtomicUsize::new(workers);
+        let (explored, work) = search_parts(prepared, &space, &apart, &gauge, &threads);
+        local = Some(work);
+        explored
+    } else if options.exact {
+        let store = Exact::new(domain);
+        match engine {
+            Engine::Depth => search.depth(&store),
+            Engine::Random => search.random(&store),
+            _ => search.breadth(&store),
+        }
+    } else {
+        let numbered = || Fingerprints::<Pair>::new(domain);
+        let plain = || Fingerprints::<Single>::new(domain);
+        match engine {
+            Engine::Depth if options.depth.is_some() => search.depth(&numbered()),
+            Engine::Depth => search.depth(&plain()),
+            Engine::Random => search.random(&plain()),
+            _ => search.breadth(&numbered()),
+        }
+    };
+    Searched {
+        explored,
+        engine,
+        gauge,
+        local,
+    }
 }
 
 /// An exploration that only lacks its store.
@@ -203,20 +323,6 @@ impl<S: System> Search<'_, S> {
         )
     }
 
-    fn local(&self, apart: &Apart<'_, S>, domain: &Arc<Domain>) -> (Explored, LocalWork) {
-        let local = local::Local {
-            space: self.space,
-            apart,
-            gauge: self.gauge,
-            domain,
-            workers: self.workers,
-            first_worker: 0,
-            pruning: self.options.pruning,
-            longest: self.options.depth,
-        };
-        local.explore()
-    }
-
     fn random(&self, store: &impl Store<S>) -> Explored {
         let walks = Walks {
             seed: self.options.seed,
@@ -227,7 +333,8 @@ impl<S: System> Search<'_, S> {
     }
 }
 
-fn outcome<T: Target>(prepared: &Prepared<T>, explored: &Explored) -> Outcome {
+fn outcome<T: Target>(prepared: &Prepared<T>, searched: &Searched) -> Outcome {
+    let explored = &searched.explored;
     if let Some((path, wrong)) = &explored.found {
         if let Wrong::Failed(failure) = wrong
             && failure.kind() == FailureKind::Nondeterminism
@@ -237,9 +344,9 @@ fn outcome<T: Target>(prepared: &Prepared<T>, explored: &Explored) -> Outcome {
         if !happens_again(&prepared.space(), path, wrong) {
             return Outcome::Inconclusive(NOT_DETERMINISTIC.to_owned());
         }
-        let (found_length, path, shortest) = match prepared.options.engine {
+        let (found_length, path, shortest) = match searched.engine {
             Engine::Breadth => (path.events.len(), path.clone(), true),
-            Engine::Depth | Engine::Random | Engine::Local => {
+            _ => {
                 let (short, shortest) = shorten::shorten(&prepared.space(), path.clone(), wrong);
                 (path.events.len(), short, shortest)
             }
@@ -532,6 +639,7 @@ fn reenact<T: Target>(prepared: &Prepared<T>, trace: &Trace) -> Result<Verdict, 
         outcome: Outcome::Violated(Box::new(violation)),
         within: prepared.bounds.clone(),
         engine: prepared.options.engine,
+        decided_by: prepared.options.engine,
         threads: 1,
         exact: prepared.options.exact,
         statistics: statistics(prepared, &Gauge::new(), began),

@@ -18,6 +18,8 @@ pub(crate) struct Space<'a, S: System> {
     pub(crate) key: Key,
     /// Whom the workers tell when they are between two steps.
     pub(crate) domain: &'a Domain,
+    /// The number under which it knows the first of them.
+    pub(crate) first_worker: usize,
 }
 
 /// Which states a search may go through.
@@ -54,6 +56,26 @@ pub(crate) fn next<S: System>(system: &S, state: &S::State, event: &S::Event) ->
 }
 
 impl<S: System> Space<'_, S> {
+    /// Says that a worker is between two steps.
+    pub(crate) fn quiesce(&self, worker: usize) {
+        self.domain.quiesce(self.first_worker + worker);
+    }
+
+    /// Says that a worker does nothing until it says that it is between two steps.
+    pub(crate) fn leave(&self, worker: usize) {
+        self.domain.leave(self.first_worker + worker);
+    }
+
+    /// Keeps what the tables give away in place for the thread that leads the workers, while they are away: another search
+    /// may be using the same tables.
+    pub(crate) fn attend(&self) -> Attendance<'_> {
+        self.quiesce(0);
+        Attendance {
+            domain: self.domain,
+            worker: self.first_worker,
+        }
+    }
+
     /// The initial states inside the space, each with its place in the system's own list.
     ///
     /// Where there are none because the program or a bound fails, that is what comes back, found.
@@ -217,6 +239,18 @@ impl<S: System> Space<'_, S> {
         };
         let expanded = panics::catch(|| self.system.successors(state, scratch, out));
         expanded.err().map(Wrong::Failed).or(stuck)
+    }
+}
+
+/// A worker that is there, between two steps of the others.
+pub(crate) struct Attendance<'a> {
+    domain: &'a Domain,
+    worker: usize,
+}
+
+impl Drop for Attendance<'_> {
+    fn drop(&mut self) {
+        self.domain.leave(self.worker);
     }
 }
 

@@ -24,6 +24,18 @@ pub(crate) struct Property<S: System> {
     pub(crate) claim: Claim<S>,
 }
 
+impl<S: System> Property<S> {
+    /// Whether it looks at more than the states of nodes.
+    pub(crate) fn looks_at_the_network(&self) -> bool {
+        match &self.claim {
+            Claim::Always(_, scope) | Claim::Reachable(_, _, scope) => {
+                matches!(scope, Scope::Network)
+            }
+            Claim::DeadlockFree => true,
+        }
+    }
+}
+
 pub(crate) enum Claim<S: System> {
     /// Every reachable state satisfies it.
     Always(Predicate<S>, Scope<S>),
@@ -123,18 +135,6 @@ impl<S: System> Properties<S> {
         self.list.iter().position(
             |property| matches!(&property.claim, Claim::Reachable(_, reached, _) if !reached.is()),
         )
-    }
-
-    /// The property that looks at more than the states of nodes, if there is one.
-    pub(crate) fn of_the_network(&self) -> Option<&str> {
-        let of_the_network = |property: &&Property<S>| match &property.claim {
-            Claim::Always(_, scope) | Claim::Reachable(_, _, scope) => {
-                matches!(scope, Scope::Network)
-            }
-            Claim::DeadlockFree => true,
-        };
-        let found = self.list.iter().find(of_the_network);
-        found.map(|property| property.name.as_str())
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Property<S>> {

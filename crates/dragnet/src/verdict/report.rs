@@ -20,6 +20,8 @@ pub struct Verdict {
     pub within: Vec<String>,
     /// How the space was walked.
     pub engine: Engine,
+    /// Which engine the verdict is from: another one only where `engine` leaves that open.
+    pub decided_by: Engine,
     /// How many threads walked it.
     pub threads: usize,
     /// Whether whole states were kept rather than fingerprints.

@@ -4,6 +4,7 @@ use std::fmt::{self, Display, Write};
 use std::time::Duration;
 
 use super::{Counterexample, Outcome, Verdict};
+use crate::check::Engine;
 use crate::trace::Step;
 
 /// Whether colours may be used.
@@ -99,7 +100,11 @@ impl Verdict {
             Some(_) => ", every delivery taken",
             None => "",
         };
-        lines.push(("engine", format!("{}, {order}{idle}", self.engine)));
+        let first = match self.engine {
+            Engine::Auto => format!(" ({} was first)", self.decided_by),
+            _ => String::new(),
+        };
+        lines.push(("engine", format!("{}{first}, {order}{idle}", self.engine)));
         let rate = statistics.states as f64 / statistics.elapsed.as_secs_f64().max(1e-6);
         lines.push((
             "states",

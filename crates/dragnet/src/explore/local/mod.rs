@@ -22,6 +22,7 @@ mod verify;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
 use std::sync::atomic::Ordering::Relaxed;
 
 use super::limits::Gauge;
@@ -50,9 +51,8 @@ pub(crate) struct Local<'a, S: System> {
     pub(crate) apart: &'a Apart<'a, S>,
     pub(crate) gauge: &'a Gauge,
     pub(crate) domain: &'a Arc<Domain>,
-    /// How many threads there are, and the number of the first.
-    pub(crate) workers: usize,
-    pub(crate) first_worker: usize,
+    /// How many threads there are for now.
+    pub(crate) workers: &'a AtomicUsize,
     pub(crate) pruning: Pruning,
     pub(crate) longest: Option<u64>,
 }
@@ -74,6 +74,7 @@ enum End {
 impl<S: System> Local<'_, S> {
     /// Explores at the given level, or begins coarse and refines.
     pub(crate) fn explore(&self) -> (Explored, LocalWork) {
+        let _attendance = self.space.attend();
         let mut work = LocalWork::default();
         let initial = match self.space.initial() {
             Ok(initial) => initial,
@@ -122,7 +123,7 @@ impl<S: System> Local<'_, S> {
     fn workers(&self) -> Workers<'_> {
         Workers {
             count: self.workers,
-            first: self.first_worker,
+            first: self.space.first_worker,
             domain: self.domain,
         }
     }

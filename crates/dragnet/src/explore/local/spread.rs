@@ -10,10 +10,12 @@ use crate::tables::Domain;
 /// Fewer items than this are not worth a second thread.
 const WORTHWHILE: usize = 512;
 
-/// The threads that an exploration of parts may use, and under which numbers the tables know them.
+/// The threads that an exploration of parts may use, and under which numbers the tables know them. The first leads, and
+/// counts as at work all the time.
 #[derive(Clone, Copy)]
 pub(super) struct Workers<'a> {
-    pub(super) count: usize,
+    /// How many; another search can take some of them away.
+    pub(super) count: &'a AtomicUsize,
     pub(super) first: usize,
     pub(super) domain: &'a Domain,
 }
@@ -26,13 +28,12 @@ impl Workers<'_> {
         work: impl Fn(Range<usize>) -> T + Sync,
     ) -> Vec<T> {
         let Self { first, domain, .. } = *self;
-        if self.count == 1 || len < WORTHWHILE {
+        let count = self.count.load(Ordering::Relaxed);
+        if count == 1 || len < WORTHWHILE {
             domain.quiesce(first);
-            let done = work(0..len);
-            domain.leave(first);
-            return vec![done];
+            return vec![work(0..len)];
         }
-        let size = (len / (self.count * 8)).max(64);
+        let size = (len / (count * 8)).max(64);
         let next = AtomicUsize::new(0);
         let serve = |worker: usize| {
             let mut done = Vec::new();
@@ -44,11 +45,13 @@ impl Workers<'_> {
                 domain.quiesce(worker);
                 done.push((from, work(from..(from + size).min(len))));
             }
-            domain.leave(worker);
+            if worker != first {
+                domain.leave(worker);
+            }
             done
         };
         let mut done = thread::scope(|scope| {
-            let others: Vec<_> = (1..self.count)
+            let others: Vec<_> = (1..count)
                 .map(|worker| {
                     let serve = &serve;
                     scope.spawn(move || quiet::silence_tracing(|| serve(first + worker)))

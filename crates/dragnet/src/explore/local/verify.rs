@@ -6,6 +6,7 @@
 //! that is not exact, or a property looks at all nodes at once, the search goes through all that could have led there.
 
 use std::collections::HashSet;
+use std::sync::atomic::Ordering;
 
 use super::graph::{Cone, Graph};
 use super::judge::Judge;
@@ -313,8 +314,10 @@ impl<S: System> Verifier<'_, S> {
         let counts = Gauge::inside(gauge, most);
         let store = Fingerprints::<Pair>::new(domain);
         self.work.soundness_checks += 1;
+        let workers = workers.load(Ordering::Relaxed);
         let explored = breadth::explore(&space, &store, &counts, workers, None);
-        self.work.soundness_states += counts.states.load(std::sync::atomic::Ordering::Relaxed);
+        space.quiesce(0);
+        self.work.soundness_states += counts.states.load(Ordering::Relaxed);
         match explored {
             Explored { found: Some(_), .. } => Confirmed::Found(explored),
             Explored {
