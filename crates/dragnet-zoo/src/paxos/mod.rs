@@ -160,6 +160,7 @@ fn choices(s: Snapshot<'_, Replica>, nodes: usize) -> impl Iterator<Item = (Inde
     (0..nodes)
         .filter_map(move |node| memory(s, node))
         .flat_map(Memory::choices)
+        .map(|(index, &value)| (index, value))
 }
 
 /// Whether nobody has proposed before those with smaller ids, and at most `overlap` proposers wait for promises.
