@@ -5,6 +5,7 @@
 
 use dragnet::Entry;
 
+pub mod one_paxos;
 pub mod paxos;
 pub mod primary_backup;
 pub mod ring_election;
@@ -25,6 +26,7 @@ pub mod two_phase_commit_model;
 pub fn entries() -> Vec<Entry> {
     vec![
         paxos::entry(),
+        one_paxos::entry(),
         two_phase_commit::entry(),
         two_phase_commit_model::entry(),
         ring_election::entry(),
