@@ -8,6 +8,7 @@ use dragnet::Entry;
 pub mod one_paxos;
 pub mod paxos;
 pub mod primary_backup;
+pub mod rand_tree;
 pub mod ring_election;
 pub mod tree;
 pub mod two_phase_commit;
@@ -32,6 +33,7 @@ pub fn entries() -> Vec<Entry> {
         ring_election::entry(),
         primary_backup::entry(),
         tree::entry(),
+        rand_tree::entry(),
     ]
 }
 
