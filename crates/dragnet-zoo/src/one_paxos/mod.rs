@@ -176,13 +176,13 @@ pub fn agreement(s: Snapshot<'_, Replica>, nodes: usize) -> bool {
     })
 }
 
-/// Whether a node other than the first leader leads, with its acceptor's promise.
+/// Whether a node other than the first leader leads and may propose.
 fn another_leads(s: Snapshot<'_, Replica>) -> bool {
     s.each()
         .any(|(id, memory)| id != Roles::FIRST.leader && memory.leads())
 }
 
-/// Whether a leader has the promise of another acceptor than the first.
+/// Whether somebody leads with another acceptor than the first.
 fn another_accepts(s: Snapshot<'_, Replica>) -> bool {
     s.nodes()
         .any(|memory| memory.leads() && memory.roles().acceptor != Roles::FIRST.acceptor)

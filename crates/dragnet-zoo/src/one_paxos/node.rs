@@ -223,7 +223,7 @@ impl Memory {
         self.roles
     }
 
-    /// Whether this node leads and has its acceptor's promise.
+    /// Whether this node leads and may propose.
     pub fn leads(&self) -> bool {
         matches!(self.lead, Lead::Leads { .. })
     }
