@@ -15,8 +15,8 @@
 //!
 //! Why no two nodes choose differently:
 //!
-//! - *An epoch has one leader and one acceptor.* It begins with an entry of the log and has its position for a number.
-//!   Whoever proposes an entry knows all before it, so that every entry fits its place: a node does not become leader
+//! - *An epoch has one leader and one acceptor.* Each entry of the log begins one, and its number is how many entries there
+//!   are. Whoever proposes an entry knows all before it, so that every entry fits its place: a node does not become leader
 //!   while it accepts, and only the node that leads there changes the acceptor.
 //! - *A leader knows what its acceptor may have accepted.* An acceptor that has promised itself to an epoch accepts
 //!   nothing of an earlier one, and has told the leader the rest.
@@ -41,8 +41,8 @@
 //! | `shared-initial-role` | at the start every node takes the leader for the acceptor too: a `++` behind its operand instead of before it, in the initialisation (section 5.6 of the paper). The log knows better, so that a new leader has its value accepted by node 1, and node 0, which knows nothing of it, has another accepted by itself |
 //!
 //! Two changes of roles are two instances of Paxos with all their stray messages. One `suspicion` without contenders
-//! makes 92,440 states, two make 17,094,233 even with a capacity of 1; changes of leader and acceptor that contend are
-//! beyond a global search. What can be searched of both together is in the tests.
+//! makes 92,440 states, two make 17,094,233 even with a capacity of 1, and one with a contender more than a hundred
+//! million. The tests search what becomes of both kinds of changes in a smaller space.
 
 mod node;
 

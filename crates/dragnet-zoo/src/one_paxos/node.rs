@@ -96,7 +96,7 @@ pub enum Entry {
     },
 }
 
-/// How many entries of the log there were when a leader or an acceptor began.
+/// How many entries the log has: each begins an epoch, with another leader or another acceptor.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Epoch(pub u8);
 
