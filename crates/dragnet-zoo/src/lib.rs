@@ -5,8 +5,10 @@
 
 use dragnet::Entry;
 
+pub mod one_paxos;
 pub mod paxos;
 pub mod primary_backup;
+pub mod rand_tree;
 pub mod ring_election;
 pub mod tree;
 pub mod two_phase_commit;
@@ -25,11 +27,13 @@ pub mod two_phase_commit_model;
 pub fn entries() -> Vec<Entry> {
     vec![
         paxos::entry(),
+        one_paxos::entry(),
         two_phase_commit::entry(),
         two_phase_commit_model::entry(),
         ring_election::entry(),
         primary_backup::entry(),
         tree::entry(),
+        rand_tree::entry(),
     ]
 }
 

@@ -8,7 +8,9 @@ use dragnet::{
     Check, Cluster, Context, Engine, Node, NodeId, Opaque, OpaqueNode, Outcome, Past, Snapshot,
     StableHasher, Timer, crashes,
 };
-use dragnet_zoo::{paxos, primary_backup, ring_election, tree, two_phase_commit};
+use dragnet_zoo::{
+    one_paxos, paxos, primary_backup, rand_tree, ring_election, tree, two_phase_commit,
+};
 
 /// A node whose state is behind a veil: only its view comes out.
 struct Veiled<N> {
@@ -154,6 +156,22 @@ fn the_first_steps_of_paxos_with_two_proposers_look_the_same() {
 #[test]
 fn paxos_with_a_crash_looks_the_same() {
     compare(ALL, || paxos::cluster(2, 1, 1, REPLICA).faults(crashes(1)));
+}
+
+/// Its handlers choose.
+#[test]
+fn a_random_tree_with_a_crash_looks_the_same() {
+    compare(ALL, || {
+        rand_tree::cluster(4, 2, 0, false).faults(crashes(1))
+    });
+}
+
+/// Its handlers run those of a layer below.
+#[test]
+fn the_first_steps_of_one_paxos_look_the_same() {
+    compare(8, || {
+        one_paxos::cluster(3, None).calls(2, [one_paxos::Msg::LeaderFailed])
+    });
 }
 
 #[test]

@@ -170,7 +170,11 @@ fn in_turn(s: Snapshot<'_, Replica>, proposers: usize, index: Index, overlap: us
 
 /// What a node has learned, when it is down as well; `None` when that is nothing.
 fn chosen(node: NodeView<'_, Replica>) -> Option<Vec<(Index, Value)>> {
-    let choices: Vec<_> = node.memory()?.choices().collect();
+    let choices: Vec<_> = node
+        .memory()?
+        .choices()
+        .map(|(index, &value)| (index, value))
+        .collect();
     (!choices.is_empty()).then_some(choices)
 }
 
@@ -193,7 +197,7 @@ fn record(node: NodeView<'_, Replica>) -> Option<Record> {
     Some(Record {
         node: node.id(),
         proposed: memory.proposed().collect(),
-        chosen: memory.choices().collect(),
+        chosen: chosen(node).unwrap_or_default(),
     })
 }
 

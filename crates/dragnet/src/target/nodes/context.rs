@@ -1,6 +1,7 @@
 //! What a handler can do to the world.
 
 use std::fmt::{Debug, Display};
+use std::mem::swap;
 use std::panic::Location;
 use std::time::Duration;
 
@@ -183,6 +184,28 @@ impl<M> Context<M> {
     /// as one that changes nothing.
     pub fn observe(&mut self, what: impl Debug) {
         self.observations.push(format!("{what:?}"));
+    }
+
+    /// Swaps with a context for other messages everything that neither holds a message nor says whose context it is.
+    pub(super) fn swap_all_but_messages<L>(&mut self, other: &mut Context<L>) {
+        let Self {
+            me: _,
+            nodes: _,
+            sent: _,
+            timers,
+            answers: _,
+            observations,
+            failure,
+            choices,
+            chosen,
+            repeat,
+        } = self;
+        swap(timers, &mut other.timers);
+        swap(observations, &mut other.observations);
+        swap(failure, &mut other.failure);
+        swap(choices, &mut other.choices);
+        swap(chosen, &mut other.chosen);
+        swap(repeat, &mut other.repeat);
     }
 
     /// What `choose` returned in this run.

@@ -11,6 +11,7 @@ mod explain;
 mod faults;
 mod guard;
 mod inbox;
+mod layer;
 mod local;
 mod network;
 mod node;
