@@ -60,19 +60,19 @@ fn check(setup: &Setup<'_>) -> Check<Cluster<Peer>> {
         leavers,
         setup.has_bug("stale-child"),
     ))
-    .always("children and siblings are disjoint", |s| {
-        s.nodes()
-            .all(|links| links.children.is_disjoint(&links.siblings))
+    .always_for_each("children and siblings are disjoint", |node| {
+        node.state()
+            .is_none_or(|links| links.children.is_disjoint(&links.siblings))
     })
-    .always("a parent is neither child nor sibling", |s| {
-        s.nodes().all(|links| {
-            links.parent.is_none_or(|parent| {
-                !links.children.contains(&parent) && !links.siblings.contains(&parent)
-            })
+    .always_for_each("a parent is neither child nor sibling", |node| {
+        let parent = node.state().and_then(|links| Some((links, links.parent?)));
+        parent.is_none_or(|(links, parent)| {
+            !links.children.contains(&parent) && !links.siblings.contains(&parent)
         })
     })
-    .always("nobody is its own parent, child or sibling", |s| {
-        s.each().all(|(me, links)| {
+    .always_for_each("nobody is its own parent, child or sibling", |node| {
+        let me = node.id();
+        node.state().is_none_or(|links| {
             links.parent != Some(me)
                 && !links.children.contains(&me)
                 && !links.siblings.contains(&me)
@@ -83,9 +83,9 @@ fn check(setup: &Setup<'_>) -> Check<Cluster<Peer>> {
             .all(|(id, links)| id == ROOT || links.parent.is_some())
     });
     if nodes - 1 > degree {
-        check = check.reachable("somebody is below a child of the root", |s| {
-            s.nodes()
-                .any(|links| links.parent.is_some() && !links.children.is_empty())
+        check = check.reachable_for_some("somebody is below a child of the root", |node| {
+            node.state()
+                .is_some_and(|links| links.parent.is_some() && !links.children.is_empty())
         });
     }
     check

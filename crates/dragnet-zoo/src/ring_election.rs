@@ -27,12 +27,14 @@ pub fn entry() -> Entry {
 fn check(nodes: usize, wrong: bool) -> Check<Cluster<Member>> {
     let highest = nodes as u8;
     Check::new(cluster(nodes, wrong))
-        .always("at most one leader", |s| {
-            s.nodes().filter(|member| member.leads()).count() <= 1
-        })
-        .always("the leader has the highest id", move |s| {
-            s.nodes()
-                .all(|member| member.leader.is_none_or(|leader| leader == highest))
+        .always_compatible(
+            "at most one leader",
+            |node| node.state().filter(|member| member.leads()).map(|_| ()),
+            |(), ()| false,
+        )
+        .always_for_each("the leader has the highest id", move |node| {
+            let leader = node.state().and_then(|member| member.leader);
+            leader.is_none_or(|leader| leader == highest)
         })
         .reachable("everybody knows the leader", |s| {
             s.nodes().all(|member| member.leader.is_some())

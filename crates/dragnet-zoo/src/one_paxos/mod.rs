@@ -46,11 +46,11 @@
 
 mod node;
 
-use dragnet::{Check, Cluster, Network, Setup, Snapshot};
+use dragnet::{Check, Cluster, Network, NodeView, Setup};
 
 pub use node::{Accepted, Entry, Epoch, Memory, Mistake, Msg, Replica, Roles, Values};
 
-use crate::paxos::{self, Index, Value};
+use crate::paxos::{self, Index, Value, agree};
 
 /// The most nodes that a cluster of replicas can have here.
 const MOST: u64 = 9;
@@ -117,20 +117,19 @@ fn check(setup: &Setup<'_>) -> Check<Cluster<Replica>> {
     }
     let proposes = move |node| node == 0 || (2..contenders + 2).contains(&node);
     let mut check = Check::new(cluster)
-        .always("agreement", move |s| agreement(s, nodes))
-        .always("validity", move |s| {
-            choices(s, nodes).all(|(_, value)| proposes(usize::from(value.0)))
+        .always_compatible("agreement", chosen, agree)
+        .always_for_each("validity", move |node| {
+            let mut choices = chosen(node).into_iter().flatten();
+            choices.all(|(_, value)| proposes(usize::from(value.0)))
         });
     if indexes > 0 {
-        check = check.reachable("a value is chosen", move |s| {
-            choices(s, nodes).next().is_some()
-        });
+        check = check.reachable_for_some("a value is chosen", |node| chosen(node).is_some());
     }
     if contenders > 0 {
-        check = check.reachable("another node leads", another_leads);
+        check = check.reachable_for_some("another node leads", leads_after_another);
     }
     if suspicions > 0 && nodes > 2 {
-        check = check.reachable("another node accepts", another_accepts);
+        check = check.reachable_for_some("another node accepts", leads_with_another);
     }
     check
 }
@@ -162,30 +161,21 @@ pub fn cluster(nodes: usize, mistake: Option<Mistake>) -> Cluster<Replica> {
     Cluster::new(nodes, |_| Replica { utility, mistake })
 }
 
-/// What each node has learned, when it is down as well.
-fn choices(s: Snapshot<'_, Replica>, nodes: usize) -> impl Iterator<Item = (Index, Value)> {
-    (0..nodes)
-        .filter_map(move |node| s.node(node).or_else(|| s.durable(node)))
-        .flat_map(Memory::choices)
-}
-
-/// No two of `nodes` nodes choose different values for the same index.
-pub fn agreement(s: Snapshot<'_, Replica>, nodes: usize) -> bool {
-    choices(s, nodes).all(|(index, value)| {
-        choices(s, nodes).all(|(other, another)| other != index || another == value)
-    })
+/// What a node has learned, when it is down as well; `None` when that is nothing.
+fn chosen(node: NodeView<'_, Replica>) -> Option<Vec<(Index, Value)>> {
+    let choices: Vec<_> = node.memory()?.choices().collect();
+    (!choices.is_empty()).then_some(choices)
 }
 
 /// Whether a node other than the first leader leads and may propose.
-fn another_leads(s: Snapshot<'_, Replica>) -> bool {
-    s.each()
-        .any(|(id, memory)| id != Roles::FIRST.leader && memory.leads())
+fn leads_after_another(node: NodeView<'_, Replica>) -> bool {
+    node.id() != Roles::FIRST.leader && node.state().is_some_and(Memory::leads)
 }
 
-/// Whether somebody leads with another acceptor than the first.
-fn another_accepts(s: Snapshot<'_, Replica>) -> bool {
-    s.nodes()
-        .any(|memory| memory.leads() && memory.roles().acceptor != Roles::FIRST.acceptor)
+/// Whether a node leads with another acceptor than the first.
+fn leads_with_another(node: NodeView<'_, Replica>) -> bool {
+    node.state()
+        .is_some_and(|memory| memory.leads() && memory.roles().acceptor != Roles::FIRST.acceptor)
 }
 
 #[cfg(test)]
@@ -238,19 +228,20 @@ mod tests {
             .calls(0, first)
             .calls(1, [Msg::LeaderFailed, propose(1, 0)]);
         Check::new(cluster)
-            .always("agreement", |s| agreement(s, 3))
-            .reachable("the old acceptor leads", another_leads)
+            .always_compatible("agreement", chosen, agree)
+            .reachable_for_some("the old acceptor leads", leads_after_another)
     }
 
-    fn somebody_chooses(s: Snapshot<'_, Replica>, value: u8) -> bool {
-        choices(s, 3).any(|(_, chosen)| chosen == Value(value))
+    fn chooses(node: NodeView<'_, Replica>, value: u8) -> bool {
+        let mut choices = chosen(node).into_iter().flatten();
+        choices.any(|(_, chosen)| chosen == Value(value))
     }
 
     #[test]
     fn who_leads_after_a_change_of_acceptor_knows_what_was_proposed_before() {
         let verdict = old_acceptor_leads([propose(0, 0), Msg::AcceptorFailed])
-            .always("the new leader's value is not chosen", |s| {
-                !somebody_chooses(s, 1)
+            .always_for_each("the new leader's value is not chosen", |node| {
+                !chooses(node, 1)
             })
             .run();
         verdict.assert_holds();
@@ -260,11 +251,11 @@ mod tests {
     #[test]
     fn who_has_asked_for_another_acceptor_proposes_nothing_until_it_is_there() {
         let verdict = old_acceptor_leads([Msg::AcceptorFailed, propose(0, 0)])
-            .reachable("the old leader's value is chosen", |s| {
-                somebody_chooses(s, 0)
+            .reachable_for_some("the old leader's value is chosen", |node| {
+                chooses(node, 0)
             })
-            .reachable("the new leader's value is chosen", |s| {
-                somebody_chooses(s, 1)
+            .reachable_for_some("the new leader's value is chosen", |node| {
+                chooses(node, 1)
             })
             .run();
         verdict.assert_holds();
@@ -275,7 +266,7 @@ mod tests {
     fn a_node_that_accepts_does_not_lead() {
         let cluster = cluster(3, None).calls(1, [Msg::LeaderFailed]);
         Check::new(cluster)
-            .always("node 1 does not lead", |s| !another_leads(s))
+            .always_for_each("node 1 does not lead", |node| !leads_after_another(node))
             .deadlock_free()
             .run()
             .assert_holds();

@@ -179,7 +179,8 @@ fn chosen(node: NodeView<'_, Replica>) -> Option<Vec<(Index, Value)>> {
 }
 
 /// Whether no index has different values.
-fn agree(one: &Vec<(Index, Value)>, two: &Vec<(Index, Value)>) -> bool {
+#[expect(clippy::ptr_arg, reason = "it is a relation between projections, which are lists")]
+pub(crate) fn agree(one: &Vec<(Index, Value)>, two: &Vec<(Index, Value)>) -> bool {
     one.iter()
         .all(|&(index, value)| two.iter().all(|&(other, another)| other != index || another == value))
 }

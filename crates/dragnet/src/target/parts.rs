@@ -43,6 +43,12 @@ pub trait Parts: Sync {
     /// The message that both ends of a link receive when it comes back, on its way to one of them.
     fn notice(&self, from: usize, to: usize) -> Option<Sent>;
 
+    /// How many messages each pool of a link has room for. One that belongs to several pools takes up room in each.
+    fn pools(&self) -> Vec<u32>;
+
+    /// The pools that a message belongs to, a bit each.
+    fn pools_of(&self, envelope: u32) -> u64;
+
     /// How messages travel.
     fn links(&self) -> Links;
 

@@ -40,6 +40,8 @@ pub(super) struct Unfolding<'a> {
     inside: &'a (dyn Fn(u32) -> bool + Sync),
     nodes: usize,
     links: Links,
+    /// How much room each pool of a link has, where a message depends on those that made room for it; none otherwise.
+    pools: Vec<u32>,
     budgets: [u32; SPENT],
     partitions: u32,
     has_notices: bool,
@@ -114,6 +116,8 @@ enum Act {
     Keep,
     /// A message is lost.
     Lose,
+    /// The sender takes note of room on a link that was full.
+    Credit,
     Crash,
     Restart,
     /// The network falls in two.
@@ -154,6 +158,8 @@ struct Item {
     sender: u32,
     epoch: u32,
     era: u32,
+    /// It is no message, but the room that one has left behind on its link.
+    room: bool,
 }
 
 /// What can be the next point of a history.
@@ -204,7 +210,19 @@ impl<'a> Unfolding<'a> {
     ) -> Self {
         let nodes = parts.nodes();
         let links = parts.links();
+        let may = |kind| parts.budget(kind) > 0;
+        let has_notices = nodes > 1 && may(FaultKind::Partition) && parts.notice(0, 1).is_some();
+        // Copies, notices and what a crash throws away take up and make room without anybody's doing. Messages are then let
+        // through however many there are.
+        let follows_room = !may(FaultKind::Duplicate)
+            && !has_notices
+            && !(links.ordered && may(FaultKind::Crash));
         Self {
+            pools: if follows_room {
+                parts.pools()
+            } else {
+                Vec::new()
+            },
             parts,
             workers,
             inside,
@@ -216,7 +234,7 @@ impl<'a> Unfolding<'a> {
             } else {
                 0
             },
-            has_notices: nodes > 1 && parts.notice(0, 1).is_some(),
+            has_notices,
             beginnings: Vec::new(),
             points: Vec::new(),
             pasts: Vec::new(),
@@ -388,7 +406,9 @@ impl<'a> Unfolding<'a> {
 
     /// Whether two messages to one node are copies of the same, or on the same link.
     fn alike(&self, one: &Item, two: &Item) -> bool {
-        if self.links.ordered {
+        if one.room || two.room {
+            one.room == two.room && one.from == two.from
+        } else if self.links.ordered {
             one.from == two.from
         } else {
             one.envelope == two.envelope
@@ -400,7 +420,7 @@ impl<'a> Unfolding<'a> {
         loop {
             let this = self.point(point);
             match this.act {
-                Act::Deliver | Act::Keep | Act::Lose => {
+                Act::Deliver | Act::Keep | Act::Lose | Act::Credit => {
                     let received = self.item(this.item);
                     if self.alike(received, item) {
                         return received.index + u32::from(this.act != Act::Keep);
@@ -432,7 +452,8 @@ impl<'a> Unfolding<'a> {
             let this = self.point(point);
             let last = self.items_of(point).rev().find(|&item| {
                 let item = self.item(item);
-                usize::from(item.to) == to
+                !item.room
+                    && usize::from(item.to) == to
                     && usize::from(item.from) == me
                     && (self.links.ordered || item.envelope == sent.envelope)
             });
@@ -482,7 +503,8 @@ impl<'a> Unfolding<'a> {
 
     /// Whether messages on ordered links to a history may have been lost before others.
     fn may_skip(&self, point: &Point) -> bool {
-        self.links.ordered && (self.links.limited || point.spent[2] > 0)
+        let loses = self.links.limited && self.pools.is_empty();
+        self.links.ordered && (loses || point.spent[2] > 0)
     }
 
     /// Begins all histories.
@@ -505,7 +527,7 @@ impl<'a> Unfolding<'a> {
             .collect();
         for node in 0..self.nodes {
             if let [only] = &self.beginnings[node][..] {
-                let sent = only.sent.clone();
+                let sent = self.kept(node as u32, &only.sent);
                 self.post(node as u32, &sent);
             }
         }
@@ -545,9 +567,6 @@ impl<'a> Unfolding<'a> {
         self.points[point as usize].first_item = self.items.len() as u32;
         for &sent in sent {
             let to = sent.to as usize;
-            if self.epochs.separates(epoch, usize::from(from), to) {
-                continue;
-            }
             let index = self.next_index(point, sent);
             self.rank(sent.envelope);
             self.items.push(Item {
@@ -558,12 +577,109 @@ impl<'a> Unfolding<'a> {
                 sender: point,
                 epoch,
                 era: self.epochs.era(epoch, usize::from(from), to),
+                room: false,
             });
             let hash = self.in_flight(sent.envelope, epoch);
             let this = &mut self.points[point as usize];
             this.items += 1;
             this.balance = this.balance.wrapping_add(hash);
         }
+    }
+
+    /// What of `sent` a step behind a point puts on its way: a link that is cut or full loses it.
+    fn kept(&self, point: u32, sent: &[Sent]) -> Vec<Sent> {
+        let this = self.point(point);
+        let me = usize::from(this.node);
+        let mut kept: Vec<Sent> = Vec::new();
+        for &sent in sent {
+            let to = sent.to as usize;
+            if self.epochs.separates(this.epoch, me, to) {
+                continue;
+            }
+            let fits = self.pools.iter().enumerate().all(|(pool, _)| {
+                let uses = |envelope| self.parts.pools_of(envelope) >> pool & 1 == 1;
+                let before = kept.iter().filter(|other| other.to == sent.to);
+                let before = before.filter(|other| uses(other.envelope)).count();
+                !uses(sent.envelope) || self.room(point, to, pool) > before as i64
+            });
+            if fits {
+                kept.push(sent);
+            }
+        }
+        kept
+    }
+
+    /// How much room a pool of the link to another node has, as far as a history knows.
+    fn room(&self, mut point: u32, to: usize, pool: usize) -> i64 {
+        let me = self.node(point);
+        let mut room = i64::from(self.pools[pool]);
+        let uses = |item: &Item| self.parts.pools_of(item.envelope) >> pool & 1 == 1;
+        loop {
+            let this = self.point(point);
+            let sent = self.items_of(point).map(|item| self.item(item));
+            let sent = sent.filter(|item| {
+                !item.room && usize::from(item.to) == to && usize::from(item.from) == me
+            });
+            room -= sent.filter(|item| uses(item)).count() as i64;
+            if this.act == Act::Credit {
+                let made = self.item(this.item);
+                room += i64::from(usize::from(made.from) == to && uses(made));
+            }
+            let lost = this.act == Act::Cut && self.epochs.separates(this.epoch, me, to);
+            if lost || this.parent == NONE {
+                return room;
+            }
+            point = this.parent;
+        }
+    }
+
+    /// Takes note of the room that a message leaves behind which a point has received.
+    fn post_room(&mut self, point: u32, received: Item) {
+        let mut index = 0;
+        let mut at = self.point(point).parent;
+        // Rooms are numbered in the order of receipt, since the link was last cut.
+        while at != NONE {
+            let this = self.point(at);
+            let cut = this.act == Act::Cut
+                && self.epochs.separates(
+                    this.epoch,
+                    usize::from(received.from),
+                    usize::from(this.node),
+                );
+            if cut {
+                break;
+            }
+            if matches!(this.act, Act::Deliver | Act::Lose)
+                && self.item(this.item).from == received.from
+            {
+                index += 1;
+            }
+            at = this.parent;
+        }
+        let this = self.point(point);
+        let (me, epoch) = (this.node, this.epoch);
+        let era = self
+            .epochs
+            .era(epoch, usize::from(received.from), usize::from(me));
+        self.items.push(Item {
+            envelope: received.envelope,
+            from: me,
+            to: received.from,
+            index,
+            sender: point,
+            epoch,
+            era,
+            room: true,
+        });
+        let hash = self.left_behind(received.envelope);
+        let this = &mut self.points[point as usize];
+        this.items += 1;
+        this.balance = this.balance.wrapping_add(hash);
+    }
+
+    /// What room that nobody has taken note of adds to where a past leads.
+    fn left_behind(&self, envelope: u32) -> u64 {
+        scatter(scatter(self.parts.input_hash(envelope)))
     }
 
     /// Takes note of what is on the links that come back to the node of a point.
@@ -586,6 +702,7 @@ impl<'a> Unfolding<'a> {
                 sender: point,
                 epoch,
                 era: self.epochs.era(epoch, from, to),
+                room: false,
             });
             let hash = self.in_flight(notice.envelope, epoch);
             let this = &mut self.points[point as usize];
@@ -731,11 +848,24 @@ impl<'a> Unfolding<'a> {
         if u64::from(this.depth) >= self.longest {
             look.cut_deeper = true;
         } else if meeting == Meeting::Now && this.local != NONE {
-            let envelope = self.item(item).envelope;
+            let &Item {
+                envelope,
+                from,
+                room,
+                ..
+            } = self.item(item);
+            if room {
+                let from = usize::from(from);
+                let mut pools = 0..self.pools.len();
+                if pools.any(|pool| self.room(point, from, pool) <= 0) {
+                    self.extend(point, item, Act::Credit, envelope, None, 0, look);
+                }
+                return true;
+            }
             if self.parts.is_up(this.local) {
                 self.try_input(point, item, Act::Deliver, envelope, graph, look);
             }
-            if self.links.ordered && self.budget(Act::Lose) > 0 {
+            if (self.links.ordered || self.links.limited) && self.budget(Act::Lose) > 0 {
                 self.extend(point, item, Act::Lose, envelope, None, 0, look);
             }
         }
@@ -757,7 +887,7 @@ impl<'a> Unfolding<'a> {
             look.runs.push((point, delivered.then_some(input), ran));
         }
         // On an unordered network a delivery that changes nothing need not happen.
-        if delivered && ran.idle && !self.links.ordered {
+        if delivered && ran.idle && !self.links.ordered && self.pools.is_empty() {
             return;
         }
         for choice in 0..ran.choices {
@@ -846,7 +976,7 @@ impl<'a> Unfolding<'a> {
                 let beginning = &self.beginnings[usize::from(point.node)][choice];
                 (beginning.local, &beginning.sent)
             }
-            Act::Lose | Act::Cut | Act::Heal => (point.local, &[]),
+            Act::Lose | Act::Credit | Act::Cut | Act::Heal => (point.local, &[]),
             _ => {
                 let choice = usize::from(extension.choice);
                 let outcome = self.parts.outcome(extension.run, choice);
@@ -897,7 +1027,7 @@ impl<'a> Unfolding<'a> {
                 spent[kind] += 1;
             }
             if !self.links.ordered {
-                if extension.act == Act::Deliver {
+                if matches!(extension.act, Act::Deliver | Act::Lose) {
                     let item = self.item(extension.item);
                     add(self.in_flight(item.envelope, item.epoch).wrapping_neg());
                 }
@@ -914,11 +1044,16 @@ impl<'a> Unfolding<'a> {
                         }
                     }
                 }
-                for sent in self.after(extension).1 {
-                    let (me, to) = (usize::from(from.node), sent.to as usize);
-                    if !self.epochs.separates(from.epoch, me, to) {
-                        add(self.in_flight(sent.envelope, from.epoch));
-                    }
+                for sent in self.kept(extension.point, self.after(extension).1) {
+                    add(self.in_flight(sent.envelope, from.epoch));
+                }
+            }
+            if !self.pools.is_empty() {
+                let envelope = || self.item(extension.item).envelope;
+                match extension.act {
+                    Act::Deliver | Act::Lose => add(self.left_behind(envelope())),
+                    Act::Credit => add(self.left_behind(envelope()).wrapping_neg()),
+                    _ => {}
                 }
             }
         }
@@ -949,6 +1084,7 @@ impl<'a> Unfolding<'a> {
                     sender: 0,
                     epoch: 0,
                     era: 0,
+                    room: false,
                 };
                 let mut expected = self.expected(receiver, &probe);
                 let epoch = self.point(receiver).epoch;
@@ -976,12 +1112,10 @@ impl<'a> Unfolding<'a> {
                             messages.push((notice.envelope, 0, after, None));
                         }
                     }
-                    if usize::from(acting.node) == from
-                        && !self.epochs.separates(acting.epoch, from, to)
-                    {
-                        let sent = self.after(extension).1.iter();
+                    if usize::from(acting.node) == from {
+                        let sent = self.kept(extension.point, self.after(extension).1);
                         let mut index = None;
-                        for &sent in sent.filter(|sent| sent.to as usize == to) {
+                        for sent in sent.into_iter().filter(|sent| sent.to as usize == to) {
                             let at =
                                 index.unwrap_or_else(|| self.next_index(extension.point, sent));
                             let epoch = self.epochs.hash(acting.epoch);
@@ -1016,7 +1150,7 @@ impl<'a> Unfolding<'a> {
         loop {
             for item in self.items_of(point) {
                 let item = self.item(item);
-                if (usize::from(item.from), usize::from(item.to)) == (from, to) {
+                if !item.room && (usize::from(item.from), usize::from(item.to)) == (from, to) {
                     let hash = self.epochs.hash(item.epoch);
                     sent.push((item.envelope, item.index, hash, Some(item.epoch)));
                 }
@@ -1150,7 +1284,7 @@ impl<'a> Unfolding<'a> {
         let id = self.points.len() as u32;
         let past = self.past_behind(extension);
         let (local, sent) = self.after(extension);
-        let sent = sent.to_vec();
+        let sent = self.kept(extension.point, sent);
         let parent = self.point(extension.point);
         let node = parent.node;
         // Jumps as in a skew-binary list: any ancestor is a logarithmic number of them away.
@@ -1166,9 +1300,13 @@ impl<'a> Unfolding<'a> {
             spent[kind] += 1;
         }
         let mut balance = parent.balance;
-        if extension.act == Act::Deliver {
+        if matches!(extension.act, Act::Deliver | Act::Lose) {
             let item = self.item(extension.item);
             balance = balance.wrapping_sub(self.in_flight(item.envelope, item.epoch));
+        }
+        if extension.act == Act::Credit {
+            let envelope = self.item(extension.item).envelope;
+            balance = balance.wrapping_sub(self.left_behind(envelope));
         }
         let (depth, sibling, before) = (parent.depth + 1, parent.first_child, parent.epoch);
         let epoch = match extension.act {
@@ -1203,6 +1341,10 @@ impl<'a> Unfolding<'a> {
         match (extension.act, self.epochs.cut(before)) {
             (Act::Heal, Some(cut)) if self.has_notices => self.post_notices(id, cut),
             _ => self.post(id, &sent),
+        }
+        if matches!(extension.act, Act::Deliver | Act::Lose) && !self.pools.is_empty() {
+            let received = *self.item(extension.item);
+            self.post_room(id, received);
         }
     }
 }

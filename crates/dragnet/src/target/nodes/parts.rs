@@ -89,6 +89,20 @@ impl<N: Node> Parts for Nodes<N> {
         })
     }
 
+    fn pools(&self) -> Vec<u32> {
+        let classes = self.network.classes.iter();
+        let capacities = classes.map(|class| class.capacity);
+        capacities
+            .chain(self.network.capacity)
+            .map(|capacity| capacity as u32)
+            .collect()
+    }
+
+    fn pools_of(&self, envelope: u32) -> u64 {
+        let link = u64::from(self.network.capacity.is_some());
+        self.inputs.get(envelope).classes | link << self.network.classes.len()
+    }
+
     fn links(&self) -> Links {
         Links {
             ordered: self.network.order == Order::PerLink,

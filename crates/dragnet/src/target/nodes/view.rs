@@ -128,7 +128,8 @@ where
 pub(crate) struct Classes<P, F, G> {
     project: F,
     compatible: G,
-    classes: Arena<P>,
+    /// Boxed, since an arena keeps nothing of no size.
+    classes: Arena<Box<P>>,
     numbers: Mutex<HashMap<P, u32>>,
     /// For each local state: 0 until it is known, then 1 for no class, otherwise its class and 2.
     of_local: Numbers,
@@ -162,7 +163,7 @@ where
             let mut numbers = self.numbers.lock().unwrap();
             let number = numbers
                 .entry(projected)
-                .or_insert_with_key(|class| self.classes.push(class.clone()));
+                .or_insert_with_key(|class| self.classes.push(Box::new(class.clone())));
             *number + 2
         });
         known.checked_sub(2)
