@@ -527,7 +527,7 @@ impl<'a> Unfolding<'a> {
             .collect();
         for node in 0..self.nodes {
             if let [only] = &self.beginnings[node][..] {
-                let sent = self.kept(node as u32, &only.sent);
+                let sent = self.kept(node as u32, NONE, &only.sent);
                 self.post(node as u32, &sent);
             }
         }
@@ -587,7 +587,9 @@ impl<'a> Unfolding<'a> {
     }
 
     /// What of `sent` a step behind a point puts on its way: a link that is cut or full loses it.
-    fn kept(&self, point: u32, sent: &[Sent]) -> Vec<Sent> {
+    ///
+    /// What a node sends itself makes room before the step that receives it sends more.
+    fn kept(&self, point: u32, received: u32, sent: &[Sent]) -> Vec<Sent> {
         let this = self.point(point);
         let me = usize::from(this.node);
         let mut kept: Vec<Sent> = Vec::new();
@@ -599,8 +601,11 @@ impl<'a> Unfolding<'a> {
             let fits = self.pools.iter().enumerate().all(|(pool, _)| {
                 let uses = |envelope| self.parts.pools_of(envelope) >> pool & 1 == 1;
                 let before = kept.iter().filter(|other| other.to == sent.to);
-                let before = before.filter(|other| uses(other.envelope)).count();
-                !uses(sent.envelope) || self.room(point, to, pool) > before as i64
+                let before = before.filter(|other| uses(other.envelope)).count() as i64;
+                let made = (received != NONE).then(|| self.item(received));
+                let made = made.filter(|item| to == me && usize::from(item.from) == me);
+                let made = i64::from(made.is_some_and(|item| !item.room && uses(item.envelope)));
+                !uses(sent.envelope) || self.room(point, to, pool) + made > before
             });
             if fits {
                 kept.push(sent);
@@ -621,7 +626,12 @@ impl<'a> Unfolding<'a> {
                 !item.room && usize::from(item.to) == to && usize::from(item.from) == me
             });
             room -= sent.filter(|item| uses(item)).count() as i64;
-            if this.act == Act::Credit {
+            let makes_room = match this.act {
+                Act::Credit => true,
+                Act::Deliver | Act::Lose => to == me,
+                _ => false,
+            };
+            if makes_room {
                 let made = self.item(this.item);
                 room += i64::from(usize::from(made.from) == to && uses(made));
             }
@@ -631,6 +641,13 @@ impl<'a> Unfolding<'a> {
             }
             point = this.parent;
         }
+    }
+
+    /// Whether a step makes room on a limited link that another node sends on.
+    fn leaves_room(&self, extension: &Extension) -> bool {
+        !self.pools.is_empty()
+            && matches!(extension.act, Act::Deliver | Act::Lose)
+            && usize::from(self.item(extension.item).from) != self.node(extension.point)
     }
 
     /// Takes note of the room that a message leaves behind which a point has received.
@@ -1044,17 +1061,16 @@ impl<'a> Unfolding<'a> {
                         }
                     }
                 }
-                for sent in self.kept(extension.point, self.after(extension).1) {
+                for sent in self.kept(extension.point, extension.item, self.after(extension).1) {
                     add(self.in_flight(sent.envelope, from.epoch));
                 }
             }
-            if !self.pools.is_empty() {
-                let envelope = || self.item(extension.item).envelope;
-                match extension.act {
-                    Act::Deliver | Act::Lose => add(self.left_behind(envelope())),
-                    Act::Credit => add(self.left_behind(envelope()).wrapping_neg()),
-                    _ => {}
-                }
+            if self.leaves_room(extension) {
+                add(self.left_behind(self.item(extension.item).envelope));
+            }
+            if extension.act == Act::Credit {
+                let envelope = self.item(extension.item).envelope;
+                add(self.left_behind(envelope).wrapping_neg());
             }
         }
         if self.links.ordered {
@@ -1113,7 +1129,8 @@ impl<'a> Unfolding<'a> {
                         }
                     }
                     if usize::from(acting.node) == from {
-                        let sent = self.kept(extension.point, self.after(extension).1);
+                        let sent =
+                            self.kept(extension.point, extension.item, self.after(extension).1);
                         let mut index = None;
                         for sent in sent.into_iter().filter(|sent| sent.to as usize == to) {
                             let at =
@@ -1284,7 +1301,7 @@ impl<'a> Unfolding<'a> {
         let id = self.points.len() as u32;
         let past = self.past_behind(extension);
         let (local, sent) = self.after(extension);
-        let sent = self.kept(extension.point, sent);
+        let sent = self.kept(extension.point, extension.item, sent);
         let parent = self.point(extension.point);
         let node = parent.node;
         // Jumps as in a skew-binary list: any ancestor is a logarithmic number of them away.
@@ -1342,7 +1359,7 @@ impl<'a> Unfolding<'a> {
             (Act::Heal, Some(cut)) if self.has_notices => self.post_notices(id, cut),
             _ => self.post(id, &sent),
         }
-        if matches!(extension.act, Act::Deliver | Act::Lose) && !self.pools.is_empty() {
+        if self.leaves_room(extension) {
             let received = *self.item(extension.item);
             self.post_room(id, received);
         }
