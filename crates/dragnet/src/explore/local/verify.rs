@@ -5,7 +5,7 @@
 //! execution. Something wrong with local states is verified by unfolding everything that could have led to them. Where
 //! that is not exact, or a property looks at all nodes at once, the search goes through all that could have led there.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::sync::atomic::Ordering;
 
 use super::graph::{Cone, Graph};
@@ -45,11 +45,53 @@ const PATIENCE: u32 = 64;
 #[derive(Default)]
 pub(super) struct Examined {
     locals: HashSet<u32>,
-    /// For each invariant of pairs: the classes that begin somewhere in the continuations of each point, a bit each.
-    below: Vec<Vec<u64>>,
-    /// For each invariant of pairs and point: its class.
-    classes: Vec<Vec<Option<u32>>>,
+    /// For each invariant of pairs.
+    pairs: Vec<Classified>,
     rejected: u32,
+}
+
+/// The points of an unfolding by their classes under an invariant of pairs.
+#[derive(Default)]
+struct Classified {
+    /// The class of each point.
+    classes: Vec<Option<u32>>,
+    /// The classes that begin at a point or in what continues it, a bit each; some share one.
+    below: Vec<u64>,
+    /// For each class those that it clashes with: of nodes with greater ids, of nodes with smaller ones.
+    clashes: HashMap<u32, [u64; 2]>,
+}
+
+fn bit(class: u32) -> u64 {
+    1 << (class % 64)
+}
+
+impl Classified {
+    /// Takes note of a class that comes up.
+    fn know(&mut self, class: u32, clash: impl Fn(u32, u32) -> bool) {
+        if self.clashes.contains_key(&class) {
+            return;
+        }
+        self.clashes.insert(class, [0, 0]);
+        let mut own = [0, 0];
+        for (&other, theirs) in &mut self.clashes {
+            if clash(class, other) {
+                own[0] |= bit(other);
+                theirs[1] |= bit(class);
+            }
+            if clash(other, class) {
+                own[1] |= bit(other);
+                theirs[0] |= bit(class);
+            }
+        }
+        self.clashes.insert(class, own);
+    }
+
+    /// Whether a class begins at a point.
+    fn begins(&self, unfolding: &Unfolding<'_>, point: u32) -> Option<u32> {
+        let before = unfolding.parent(point);
+        let before = before.and_then(|before| self.classes[before as usize]);
+        self.classes[point as usize].filter(|&class| Some(class) != before)
+    }
 }
 
 impl<S: System> Verifier<'_, S> {
@@ -104,39 +146,35 @@ impl<S: System> Verifier<'_, S> {
         invariant: usize,
         examined: &mut Examined,
     ) -> Vec<Box<[u32]>> {
-        examined.below.resize_with(self.judge.pairs.len(), Vec::new);
-        examined
-            .classes
-            .resize_with(self.judge.pairs.len(), Vec::new);
-        let below = &mut examined.below[invariant];
-        let classes = &mut examined.classes[invariant];
+        let count = self.judge.pairs.len();
+        examined.pairs.resize_with(count, Classified::default);
+        let known = &mut examined.pairs[invariant];
         let mut entries = Vec::new();
         for point in new {
             let local = unfolding.local(point);
             let class = (local != u32::MAX)
                 .then(|| self.judge.classes(local).nth(invariant).flatten())
                 .flatten();
-            classes.push(class);
-            below.push(0);
-            let before = unfolding.parent(point).and_then(|p| classes[p as usize]);
-            let Some(class) = class.filter(|_| class != before) else {
+            known.classes.push(class);
+            known.below.push(0);
+            let Some(class) = known.begins(unfolding, point) else {
                 continue;
             };
+            known.know(class, |one, two| self.judge.clash(invariant, one, two));
             entries.push(point);
-            let bit = 1 << (class % 64);
             let mut at = Some(point);
             while let Some(this) = at
-                && below[this as usize] & bit == 0
+                && known.below[this as usize] & bit(class) == 0
             {
-                below[this as usize] |= bit;
+                known.below[this as usize] |= bit(class);
                 at = unfolding.parent(this);
             }
         }
-        let (below, classes) = (&*below, &*classes);
+        let known = &*known;
         let found = self.local.workers().spread(entries.len(), |range| {
             let mut found = Vec::new();
             for &point in &entries[range] {
-                self.clashes_with(unfolding, point, invariant, (below, classes), &mut found);
+                self.clashes_with(unfolding, point, invariant, known, &mut found);
             }
             found
         });
@@ -149,38 +187,36 @@ impl<S: System> Verifier<'_, S> {
         unfolding: &Unfolding<'_>,
         point: u32,
         invariant: usize,
-        (below, classes): (&[u64], &[Option<u32>]),
+        known: &Classified,
         found: &mut Vec<Box<[u32]>>,
     ) {
         let node = unfolding.node(point);
-        let class = classes[point as usize].expect("a class begins here");
-        let clash = |other: usize, theirs: u32| {
-            if node < other {
-                self.judge.clash(invariant, class, theirs)
-            } else {
-                self.judge.clash(invariant, theirs, class)
-            }
-        };
+        let class = known.classes[point as usize].expect("a class begins here");
+        let mut open = Vec::new();
         for other in (0..unfolding.past(point).len()).filter(|&other| other != node) {
+            let clash = |theirs: u32| {
+                if node < other {
+                    self.judge.clash(invariant, class, theirs)
+                } else {
+                    self.judge.clash(invariant, theirs, class)
+                }
+            };
             let from = unfolding.past(point)[other];
-            if classes[from as usize].is_some_and(|theirs| clash(other, theirs)) {
+            if known.classes[from as usize].is_some_and(clash) {
                 found.push(unfolding.past(point).into());
             }
-            let mut open: Vec<u32> = unfolding.children(from).collect();
+            let sought = known.clashes[&class][usize::from(other < node)];
+            let is_worthwhile = |&this: &u32| known.below[this as usize] & sought != 0;
+            open.extend(unfolding.children(from).filter(is_worthwhile));
             while let Some(this) = open.pop() {
-                if below[this as usize] == 0 || !unfolding.meet(point, this) {
+                if !unfolding.meet(point, this) {
                     continue;
                 }
-                let before = unfolding.parent(this).and_then(|p| classes[p as usize]);
-                let theirs = classes[this as usize];
-                if let Some(theirs) = theirs
-                    && Some(theirs) != before
-                    && clash(other, theirs)
-                {
+                if known.begins(unfolding, this).is_some_and(clash) {
                     found.push(unfolding.joined(point, this));
                     continue;
                 }
-                open.extend(unfolding.children(this));
+                open.extend(unfolding.children(this).filter(is_worthwhile));
             }
         }
     }
