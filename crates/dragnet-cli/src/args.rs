@@ -98,6 +98,14 @@ pub(crate) struct CheckArgs {
     #[arg(long, value_parser = determinism())]
     determinism: Option<Determinism>,
 
+    /// Start in this state instead of at the beginning: a file that --save-state has written, or one like it
+    #[arg(long, value_name = "FILE")]
+    pub(crate) from: Option<PathBuf>,
+
+    /// Where to write the last state of a counterexample, or the first state where there is none
+    #[arg(long, value_name = "FILE")]
+    pub(crate) save_state: Option<PathBuf>,
+
     /// Where to write a counterexample [default: SYSTEM[-BUG].trace.json]
     #[arg(long, value_name = "FILE")]
     pub(crate) trace: Option<PathBuf>,
@@ -114,6 +122,14 @@ pub(crate) struct ReplayArgs {
     /// A counterexample that `check` has written
     pub(crate) trace: PathBuf,
 
+    /// Where to write the state that it ends in, to start a check from
+    #[arg(long, value_name = "FILE")]
+    pub(crate) save_state: Option<PathBuf>,
+
+    /// Write the state after so many steps instead, with --save-state
+    #[arg(long, value_name = "N", requires = "save_state")]
+    pub(crate) after: Option<usize>,
+
     /// Print one JSON object
     #[arg(long)]
     pub(crate) json: bool,
@@ -125,6 +141,7 @@ impl CheckArgs {
         options.engine = self.engine.unwrap_or(options.engine);
         options.pruning = self.pruning.unwrap_or(options.pruning);
         options.exact |= self.exact;
+        options.keep_state |= self.save_state.is_some();
         options.determinism = self.determinism.unwrap_or(options.determinism);
         options.threads = self.threads.unwrap_or(options.threads);
         options.depth = self.depth.or(options.depth);

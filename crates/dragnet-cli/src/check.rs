@@ -2,7 +2,9 @@
 
 use std::path::PathBuf;
 
-use dragnet::{AnyCheck, Engine, Entry, Outcome, Selection, TraceError, Verdict, find};
+use dragnet::{
+    AnyCheck, Engine, Entry, Outcome, SavedState, Selection, TraceError, Verdict, find,
+};
 
 use crate::args::CheckArgs;
 use crate::error::Error;
@@ -23,6 +25,9 @@ pub(crate) fn run(args: &CheckArgs, entries: &[Entry], program: &str) -> Result<
     }
     if args.walks.is_some() && engine != Engine::Random {
         return Err(Error::WalksWithoutRandom);
+    }
+    if let Some(file) = &args.from {
+        check.start_from(&SavedState::read(file)?)?;
     }
     if let Some(objection) = check.objection() {
         return Err(Error::Unfit {
@@ -53,6 +58,10 @@ pub(crate) fn run(args: &CheckArgs, entries: &[Entry], program: &str) -> Result<
         output::print(&text)?;
     }
     kept?;
+    if let Some(file) = &args.save_state {
+        let state = verdict.state.ok_or_else(|| Error::NoState(args.system.clone()))?;
+        state.write(file)?;
+    }
     Ok(Status::from(&verdict.outcome))
 }
 

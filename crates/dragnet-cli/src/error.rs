@@ -3,7 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
-use dragnet::{ReplayError, SelectionError, TraceError};
+use dragnet::{ReplayError, SelectionError, StateError, TraceError};
 use thiserror::Error;
 
 #[derive(Debug, Error)]
@@ -12,6 +12,12 @@ pub(crate) enum Error {
     Selection(#[from] SelectionError),
     #[error(transparent)]
     Trace(#[from] TraceError),
+    #[error(transparent)]
+    State(#[from] StateError),
+    #[error("states of {0} cannot be written: its cluster is not `.serializable()`")]
+    NoState(String),
+    #[error("{} has {steps} steps; --after takes a number up to that", trace.display())]
+    NotSoManySteps { trace: PathBuf, steps: usize },
     #[error("--walks counts random walks: add --engine random, or leave it out")]
     WalksWithoutRandom,
     #[error("--pruning is for the local engine: add --engine local or --engine auto, or leave it out")]

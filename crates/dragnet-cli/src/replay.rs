@@ -32,6 +32,18 @@ pub(crate) fn run(args: &ReplayArgs, entries: &[Entry]) -> Result<Status, Error>
         trace: file.clone(),
         source,
     })?;
+    if let Some(to) = &args.save_state {
+        let steps = replay.counterexample.len();
+        let after = args.after.unwrap_or(replay.states.len().saturating_sub(1));
+        if after > steps {
+            let trace = file.clone();
+            return Err(Error::NotSoManySteps { trace, steps });
+        }
+        let state = replay.states.get(after);
+        state
+            .ok_or_else(|| Error::NoState(trace.system.clone()))?
+            .write(to)?;
+    }
     if args.json {
         output::print(&format!("{}\n", json::replay(&replay, &trace, file)))?;
     } else {

@@ -22,6 +22,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use dragnet::{Check, Cluster, Context, Either, Entry, Network, Node, NodeId, Snapshot, Timer};
+use serde::{Deserialize, Serialize};
 
 /// The store under the name `primary-backup`.
 pub fn entry() -> Entry {
@@ -39,7 +40,7 @@ pub fn entry() -> Entry {
 }
 
 fn check(cluster: Cluster<Either<Server, Client>>) -> Check<Cluster<Either<Server, Client>>> {
-    Check::new(cluster)
+    Check::new(cluster.serializable())
         .always("an acknowledged write is never lost", |s| {
             let current = servers(s)
                 .filter(|store| store.is_primary())
@@ -118,7 +119,7 @@ const SILENCE: Duration = Duration::from_millis(1_000);
 const PATIENCE: Duration = Duration::from_millis(500);
 
 /// A write of the client.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Write {
     /// How many writes the client made before.
     pub number: u8,
@@ -129,7 +130,7 @@ pub struct Write {
 }
 
 /// What the client and the servers say to each other. The application calls the client with `Put`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Msg {
     /// A request to write.
     Put(Write),
@@ -167,7 +168,7 @@ pub struct Server {
 }
 
 /// What a server knows.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Store {
     view: u8,
     duty: Duty,
@@ -176,7 +177,7 @@ pub struct Store {
 }
 
 /// What a server does in its view.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Duty {
     /// It takes writes, and replicates them.
     Primary,
@@ -329,7 +330,7 @@ fn other(server: NodeId) -> NodeId {
 pub struct Client;
 
 /// What the client knows.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Requests {
     /// The server that it takes for the primary.
     primary: NodeId,

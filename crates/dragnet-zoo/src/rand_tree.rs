@@ -31,6 +31,7 @@
 use std::collections::BTreeSet;
 
 use dragnet::{Check, Cluster, Context, Entry, Network, Node, NodeId, Setup, crashes};
+use serde::{Deserialize, Serialize};
 
 /// RandTree under the name `rand-tree`.
 pub fn entry() -> Entry {
@@ -54,12 +55,8 @@ fn check(setup: &Setup<'_>) -> Check<Cluster<Peer>> {
     let degree: usize = setup.number("degree");
     let leavers: usize = setup.number("leavers");
     setup.require(leavers < nodes, "the root does not leave");
-    let mut check = Check::new(cluster(
-        nodes,
-        degree,
-        leavers,
-        setup.has_bug("stale-child"),
-    ))
+    let cluster = cluster(nodes, degree, leavers, setup.has_bug("stale-child"));
+    let mut check = Check::new(cluster.serializable())
     .always_for_each("children and siblings are disjoint", |node| {
         node.state()
             .is_none_or(|links| links.children.is_disjoint(&links.siblings))
@@ -109,7 +106,7 @@ pub struct Peer {
 }
 
 /// What nodes say to each other. The application calls a node with `Leave`.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Msg {
     /// This node wants to be somebody's child.
     Join(NodeId),
@@ -127,7 +124,7 @@ pub enum Msg {
 }
 
 /// What a node knows of its place in the tree.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Links {
     parent: Option<NodeId>,
     children: BTreeSet<NodeId>,

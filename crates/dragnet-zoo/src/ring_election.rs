@@ -8,6 +8,7 @@
 //! *n* - 1, and so on. With the bug `wrong-comparison` the member with the highest id compares the wrong way round.
 
 use dragnet::{Check, Cluster, Context, Entry, Node, NodeId};
+use serde::{Deserialize, Serialize};
 
 /// The election under the name `ring-election`.
 pub fn entry() -> Entry {
@@ -26,7 +27,7 @@ pub fn entry() -> Entry {
 
 fn check(nodes: usize, wrong: bool) -> Check<Cluster<Member>> {
     let highest = nodes as u8;
-    Check::new(cluster(nodes, wrong))
+    Check::new(cluster(nodes, wrong).serializable())
         .always_compatible(
             "at most one leader",
             |node| node.state().filter(|member| member.leads()).map(|_| ()),
@@ -70,7 +71,7 @@ pub struct Member {
 }
 
 /// What members tell their neighbours.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Msg {
     /// This id wants to lead.
     Candidate(u8),
@@ -79,7 +80,7 @@ pub enum Msg {
 }
 
 /// What a member knows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Knowledge {
     /// Its own id.
     pub id: u8,

@@ -10,6 +10,7 @@
 //! There are no parameters. With the bug `forwards-early` node 1 hands on a message that it has not received.
 
 use dragnet::{Check, Cluster, Context, Entry, Node, NodeId};
+use serde::{Deserialize, Serialize};
 
 /// The tree under the name `tree`.
 pub fn entry() -> Entry {
@@ -29,7 +30,7 @@ const ROOT: usize = 0;
 const GOAL: usize = 4;
 
 fn check(cluster: Cluster<Branch>) -> Check<Cluster<Branch>> {
-    Check::new(cluster)
+    Check::new(cluster.serializable())
         .always("nothing is received before it is sent", |s| {
             s.node(GOAL) != Some(&Progress::Received) || s.node(ROOT) == Some(&Progress::Sent)
         })
@@ -58,11 +59,11 @@ pub struct Branch {
 }
 
 /// The message.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Message;
 
 /// What a node has done.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Progress {
     /// Nothing that it remembers.
     Nothing,

@@ -15,6 +15,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use dragnet::{Check, Cluster, Context, Either, Entry, Node, NodeId, Snapshot, Timer};
+use serde::{Deserialize, Serialize};
 
 /// Two-phase commit under the name `two-phase-commit`.
 pub fn entry() -> Entry {
@@ -42,7 +43,7 @@ pub fn entry() -> Entry {
 fn check(
     cluster: Cluster<Either<Coordinator, Participant>>,
 ) -> Check<Cluster<Either<Coordinator, Participant>>> {
-    Check::new(cluster)
+    Check::new(cluster.serializable())
         .always("nobody commits while another aborts", |s| {
             !(somebody(s, Outcome::Committed) && somebody(s, Outcome::Aborted))
         })
@@ -79,7 +80,7 @@ const VOTES_ARE_LATE: Timer = Timer::new("votes are late");
 const PATIENCE: Duration = Duration::from_millis(500);
 
 /// What the application, the coordinator and the participants say to each other.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Msg {
     /// The application wants the transaction to be committed.
     Begin,
@@ -103,7 +104,7 @@ pub struct Coordinator {
 }
 
 /// What the coordinator has decided.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Decision {
     /// Nobody has asked for anything.
     Idle,
@@ -192,7 +193,7 @@ impl Node for Coordinator {
 pub struct Participant;
 
 /// How far a participant is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Outcome {
     /// It has not voted.
     Working,

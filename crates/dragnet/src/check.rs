@@ -11,7 +11,7 @@ use crate::property::{Bound, Claim, Predicate, Property, Reached, Scope};
 
 use crate::target::nodes::{self, Cluster, Determinism, Faults, InFlight, Node, NodeView, Snapshot};
 use crate::target::{Target, Watch};
-use crate::trace::{Key, Trace};
+use crate::trace::{Key, SavedState, StateError, Trace};
 use crate::verdict::{Replay, ReplayError, Verdict};
 
 /// A check: a target, the properties that must hold of it, and how to search.
@@ -50,6 +50,8 @@ pub struct Check<T: Target> {
     pub(crate) properties: Vec<Property<T::System>>,
     pub(crate) within: Vec<Bound<T::System>>,
     pub(crate) watch: Watch,
+    /// Where it starts, if that is not the beginning.
+    pub(crate) from: Option<SavedState>,
     pub(crate) options: Options,
 }
 
@@ -74,6 +76,8 @@ pub struct Options {
     pub walks: u64,
     /// Whether whole states are kept instead of their fingerprints.
     pub exact: bool,
+    /// Whether the last state of a counterexample, or the first state where there is none, is kept with the verdict.
+    pub keep_state: bool,
     /// How often handlers of nodes run twice, to see whether they do the same.
     pub determinism: Determinism,
     /// Which family of fingerprints is used.
@@ -92,6 +96,7 @@ impl Default for Options {
             seed: 0,
             walks: 100_000,
             exact: false,
+            keep_state: false,
             determinism: Determinism::default(),
             key: Key::default(),
         }
@@ -225,6 +230,7 @@ impl<T: Target> Check<T> {
             properties: Vec::new(),
             within: Vec::new(),
             watch: Watch::NodeStates,
+            from: None,
             options: Options::default(),
         }
     }
@@ -357,6 +363,32 @@ impl<T: Target> Check<T> {
     /// Searches under `control`, which can watch the search and stop it.
     pub fn run_under(self, control: &Control) -> Verdict {
         explore::check(self, control)
+    }
+
+    /// Starts in a saved state instead of at the beginning; for a cluster whose states can be read.
+    ///
+    /// See [`Cluster::serializable`](crate::Cluster::serializable) for an example.
+    pub fn starting_from(mut self, state: &SavedState) -> Result<Self, StateError> {
+        self.start_from(state)?;
+        Ok(self)
+    }
+
+    fn start_from(&mut self, state: &SavedState) -> Result<(), StateError> {
+        let system = || self.name.clone().unwrap_or_else(|| "the system".to_owned());
+        if self.name.as_ref().is_some_and(|name| *name != state.system) {
+            return Err(StateError::Unfit {
+                system: system(),
+                reason: format!("it is a state of `{}`", state.system),
+            });
+        }
+        if let Err(reason) = self.target.depart_from(state) {
+            return Err(StateError::Unfit {
+                system: system(),
+                reason,
+            });
+        }
+        self.from = Some(state.clone());
+        Ok(())
     }
 
     /// Runs a recorded counterexample again, step by step.
@@ -594,6 +626,9 @@ pub trait AnyCheck {
     /// Why it cannot be explored as it is, if it cannot.
     fn objection(&self) -> Option<String>;
 
+    /// Starts in a saved state instead of at the beginning.
+    fn start_from(&mut self, state: &SavedState) -> Result<(), StateError>;
+
     /// Searches under `control`.
     fn run_under(self: Box<Self>, control: &Control) -> Verdict;
 
@@ -630,6 +665,10 @@ impl<T: Target> AnyCheck for Check<T> {
 
     fn objection(&self) -> Option<String> {
         Check::objection(self)
+    }
+
+    fn start_from(&mut self, state: &SavedState) -> Result<(), StateError> {
+        Check::start_from(self, state)
     }
 
     fn run_under(self: Box<Self>, control: &Control) -> Verdict {

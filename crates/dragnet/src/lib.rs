@@ -94,7 +94,7 @@ pub use target::nodes::{
 };
 pub use target::{NodeWork, Setting, Target, Watch};
 pub use trace::{
-    Effect, Exchange, Fingerprint, Key, StableHasher, Step, Trace, TraceError, TraceStep,
+    Effect, Exchange, Fingerprint, Key, StableHasher, SavedMessage, SavedNode, SavedState, SavedTimer, StateError, Step, Trace, TraceError, TraceStep,
 };
 pub use verdict::{
     Counterexample, LocalWork, Outcome, Replay, ReplayError, Statistics, Style, Verdict, Violation,

@@ -116,7 +116,7 @@ fn check(setup: &Setup<'_>) -> Check<Cluster<Replica>> {
         cluster = cluster.network(Network::unordered().capacity(capacity));
     }
     let proposes = move |node| node == 0 || (2..contenders + 2).contains(&node);
-    let mut check = Check::new(cluster)
+    let mut check = Check::new(cluster.serializable())
         .always_compatible("agreement", chosen, agree)
         .always_for_each("validity", move |node| {
             let mut choices = chosen(node).into_iter().flatten();

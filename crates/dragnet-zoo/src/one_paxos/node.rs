@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::{self, Debug};
 
 use dragnet::{Context, Node, NodeId};
+use serde::{Deserialize, Serialize};
 
 use crate::paxos::{self, Index, Value};
 
@@ -25,7 +26,7 @@ pub enum Mistake {
 }
 
 /// What replicas say to each other, what the application asks, and what it is answered.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Msg {
     /// The application wants `value` to be chosen for `index`.
     Propose {
@@ -83,7 +84,7 @@ pub enum Msg {
 pub type Values = BTreeMap<Index, Value>;
 
 /// An entry of the log.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Entry {
     /// This node leads from now on.
     LeaderChange(NodeId),
@@ -97,7 +98,7 @@ pub enum Entry {
 }
 
 /// How many entries the log has: each begins an epoch, with another leader or another acceptor.
-#[derive(Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Epoch(pub u8);
 
 impl Debug for Epoch {
@@ -107,7 +108,7 @@ impl Debug for Epoch {
 }
 
 /// Who leads and who accepts, and since which epoch.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Roles {
     /// The epoch that began with the last change.
     pub epoch: Epoch,
@@ -153,7 +154,7 @@ impl Roles {
 }
 
 /// A value that was accepted in an epoch.
-#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Accepted {
     /// The epoch of the leader who proposed it.
     pub epoch: Epoch,
@@ -168,7 +169,7 @@ impl Debug for Accepted {
 }
 
 /// What a replica remembers.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Memory {
     /// The log, as the layer below knows it.
     utility: paxos::Memory<Entry>,
@@ -189,7 +190,7 @@ pub struct Memory {
 }
 
 /// What a node does as the leader.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 enum Lead {
     /// Nothing: another node leads.
     Follows,
@@ -204,7 +205,7 @@ enum Lead {
 }
 
 /// A change of roles that the application wants.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 enum Wish {
     /// This node is to lead.
     Lead,

@@ -120,7 +120,7 @@ fn check(setup: &Setup<'_>) -> Check<Cluster<Replica>> {
     if capacity > 0 {
         cluster = cluster.network(Network::unordered().capacity(capacity));
     }
-    let mut check = Check::new(cluster)
+    let mut check = Check::new(cluster.serializable())
         .always_compatible("agreement", chosen, agree)
         .always_for_each("validity", move |node| {
             record(node).is_none_or(|record| record.explains(&record) && record.is_of(nodes))

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::{self, Debug};
 
 use dragnet::{Context, Node, NodeId};
+use serde::{Deserialize, Serialize};
 
 /// A node of the protocol, in all three roles at once.
 ///
@@ -29,7 +30,7 @@ pub enum Mistake {
 }
 
 /// What replicas say to each other, what the application asks, and what it is answered.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Msg<V = Value> {
     /// The application wants `value` to be chosen for `index`.
     Propose {
@@ -78,7 +79,7 @@ pub enum Msg<V = Value> {
 }
 
 /// Which of many independent decisions a message is about.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Index(pub u8);
 
 impl Debug for Index {
@@ -88,7 +89,7 @@ impl Debug for Index {
 }
 
 /// What can be chosen.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Value(pub u8);
 
 impl Debug for Value {
@@ -98,7 +99,7 @@ impl Debug for Value {
 }
 
 /// The number of a proposal. No two proposers ever use the same.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Ballot {
     /// Higher than any round that the proposer had seen.
     pub round: u8,
@@ -113,7 +114,7 @@ impl Debug for Ballot {
 }
 
 /// A value under a ballot: a proposal that can be accepted.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Accepted<V = Value> {
     /// Its ballot, which decides between two of them.
     pub ballot: Ballot,
@@ -128,13 +129,13 @@ impl<V: Debug> Debug for Accepted<V> {
 }
 
 /// What a replica remembers: a slot for each index that it has heard of.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Memory<V = Value> {
     slots: BTreeMap<Index, Slot<V>>,
 }
 
 /// What a replica remembers of one index.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 struct Slot<V> {
     /// The highest ballot that the acceptor has promised itself to. On disk.
     promised: Option<Ballot>,
@@ -150,7 +151,7 @@ struct Slot<V> {
 }
 
 /// What the proposer is doing.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 enum Proposer<V> {
     #[default]
     Idle,
@@ -167,7 +168,7 @@ enum Proposer<V> {
 }
 
 /// A set of nodes, a bit each.
-#[derive(Clone, Copy, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 struct Nodes(u16);
 
 impl Nodes {

@@ -20,7 +20,7 @@ use crate::system::{FailureKind, System};
 use crate::tables::{Domain, Pair, Single};
 use crate::target::parts::Apart;
 use crate::target::{Setting, Target};
-use crate::trace::{Key, Trace, TraceStep};
+use crate::trace::{Key, SavedState, StateError, Trace, TraceStep};
 use crate::verdict::{
     Counterexample, LocalWork, Outcome, Replay, ReplayError, Statistics, Style, Verdict, Violation,
     ViolationKind, Waiting, test_name,
@@ -33,6 +33,7 @@ struct Prepared<T: Target> {
     properties: Properties<T::System>,
     within: Vec<Bound<T::System>>,
     bounds: Vec<String>,
+    from: Option<SavedState>,
     options: Options,
     domain: Arc<Domain>,
 }
@@ -63,6 +64,7 @@ impl<T: Target> Prepared<T> {
             properties: Properties::new(check.properties),
             within: check.within,
             bounds,
+            from: check.from,
             options: check.options,
             domain: setting.domain,
         }
@@ -131,6 +133,10 @@ fn run<T: Target>(prepared: &Prepared<T>, control: &Control) -> Verdict {
         }
     }
     let outcome = quiet::run(|| outcome(prepared, &searched));
+    let state = options
+        .keep_state
+        .then(|| quiet::run(|| last_state(prepared, &outcome)))
+        .flatten();
     Verdict {
         system: prepared.name.clone(),
         outcome,
@@ -138,6 +144,7 @@ fn run<T: Target>(prepared: &Prepared<T>, control: &Control) -> Verdict {
         engine: options.engine,
         decided_by: searched.engine,
         threads: workers,
+        state,
         exact: options.exact,
         statistics: Statistics {
             local: searched.local,
@@ -145,6 +152,34 @@ fn run<T: Target>(prepared: &Prepared<T>, control: &Control) -> Verdict {
         },
         inconclusive_is_fine: false,
     }
+}
+
+/// The last state of a counterexample, or the first state where there is none.
+fn last_state<T: Target>(prepared: &Prepared<T>, outcome: &Outcome) -> Option<SavedState> {
+    let path = match outcome {
+        Outcome::Violated(violation) => violation.counterexample.as_ref().map(|found| Path {
+            start: found.trace.start,
+            events: found.trace.steps.iter().map(|step| step.event).collect(),
+        }),
+        _ => None,
+    };
+    let path = path.unwrap_or_else(|| Path::starting(0));
+    let execution = Execution::along(&prepared.system, &path)?;
+    saved_states(prepared, &execution).pop()
+}
+
+/// The states of an execution, as files have them.
+fn saved_states<T: Target>(
+    prepared: &Prepared<T>,
+    execution: &Execution<T::System>,
+) -> Vec<SavedState> {
+    let after = execution.steps.iter();
+    let after = after.filter_map(|step| step.after.as_ref().ok());
+    [&execution.start]
+        .into_iter()
+        .chain(after)
+        .filter_map(|state| T::save(&prepared.system, &prepared.name, state))
+        .collect()
 }
 
 /// What a search came to, and by which engine.
@@ -455,6 +490,7 @@ fn violation<T: Target>(
     violation.counterexample = execution.map(|execution| {
         let mut trace = Trace::new(prepared.name.clone(), violation.property.clone(), described);
         trace.start = path.start;
+        trace.from.clone_from(&prepared.from);
         record(system, &execution, &mut trace);
         Counterexample {
             start: system.introduce(&execution.start),
@@ -504,13 +540,27 @@ fn statistics<T: Target>(prepared: &Prepared<T>, gauge: &Gauge, began: Instant) 
 
 /// Runs a trace again on the system at hand.
 pub(crate) fn replay<T: Target>(check: Check<T>, trace: &Trace) -> Result<Replay, ReplayError> {
-    let prepared = Prepared::new(check);
-    let (_, violation) = quiet::run(|| follow(&prepared, trace))?;
+    let prepared = prepare_for(check, trace)?;
+    let (execution, violation) = quiet::run(|| follow(&prepared, trace))?;
     Ok(Replay {
+        states: saved_states(&prepared, &execution),
         violation: violation.describe(),
         property: violation.property,
         counterexample: violation.counterexample.expect("it has just been followed"),
     })
+}
+
+/// Makes a check ready to follow a trace, which may start in a state of its own.
+fn prepare_for<T: Target>(mut check: Check<T>, trace: &Trace) -> Result<Prepared<T>, ReplayError> {
+    check.options.engine = Engine::Breadth;
+    if let Some(from) = &trace.from {
+        let unfit = |error: StateError| ReplayError::Changed {
+            at: "at the start".to_owned(),
+            what: error.to_string(),
+        };
+        check = check.starting_from(from).map_err(unfit)?;
+    }
+    Ok(Prepared::new(check))
 }
 
 /// Follows a trace step by step, comparing each state with what was recorded.
@@ -641,6 +691,7 @@ fn reenact<T: Target>(prepared: &Prepared<T>, trace: &Trace) -> Result<Verdict, 
         engine: prepared.options.engine,
         decided_by: prepared.options.engine,
         threads: 1,
+        state: None,
         exact: prepared.options.exact,
         statistics: statistics(prepared, &Gauge::new(), began),
         inconclusive_is_fine: false,

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use crate::system::System;
 use crate::tables::Domain;
-use crate::trace::Key;
+use crate::trace::{Key, SavedState};
 use parts::Apart;
 use nodes::{Cluster, Determinism, Faults, Node, Nodes, Row, Snapshot};
 
@@ -43,6 +43,16 @@ pub trait Target: Sized + 'static {
 
     /// The fault budgets to change, if faults can happen to this target at all.
     fn faults_mut(&mut self) -> Option<&mut Faults> {
+        None
+    }
+
+    /// Has every exploration start in a saved state, or says why it cannot.
+    fn depart_from(&mut self, _state: &SavedState) -> Result<(), String> {
+        Err("only the states of a cluster can be read".to_owned())
+    }
+
+    /// A state as a file has it, if states can be written.
+    fn save(_system: &Self::System, _name: &str, _state: &<Self::System as System>::State) -> Option<SavedState> {
         None
     }
 
@@ -132,6 +142,14 @@ impl<N: Node> Target for Cluster<N> {
 
     fn faults_mut(&mut self) -> Option<&mut Faults> {
         Some(&mut self.faults)
+    }
+
+    fn depart_from(&mut self, state: &SavedState) -> Result<(), String> {
+        Cluster::depart_from(self, state)
+    }
+
+    fn save(system: &Nodes<N>, name: &str, state: &Row) -> Option<SavedState> {
+        system.save(name, state)
     }
 
     fn apart(system: &Nodes<N>) -> Option<Apart<'_, Nodes<N>>> {

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use thiserror::Error;
 
-use super::{Fingerprint, Step};
+use super::{Fingerprint, SavedState, Step};
 
 const FORMAT: &str = "dragnet-trace";
 const VERSION: u32 = 1;
@@ -36,6 +36,9 @@ pub struct Trace {
     pub property: String,
     /// What is wrong in its last step or state.
     pub violation: String,
+    /// The state that the exploration started in, where that is not the beginning.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub from: Option<SavedState>,
     /// Which of the initial states it starts in.
     pub start: usize,
     /// The fingerprint of that state.
@@ -102,6 +105,7 @@ impl Trace {
             faults: String::new(),
             property,
             violation,
+            from: None,
             start: 0,
             fingerprint: Fingerprint(0),
             steps: Vec::new(),

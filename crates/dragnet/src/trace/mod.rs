@@ -3,9 +3,11 @@
 mod change;
 mod file;
 mod fingerprint;
+mod state;
 mod step;
 
 pub use file::{Trace, TraceError, TraceStep};
 pub use fingerprint::{Fingerprint, Key, StableHasher};
 pub(crate) use fingerprint::{bind, finish, scatter};
+pub use state::{SavedMessage, SavedNode, SavedState, SavedTimer, StateError};
 pub use step::{Effect, Exchange, Step};

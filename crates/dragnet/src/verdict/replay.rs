@@ -3,6 +3,7 @@
 use thiserror::Error;
 
 use super::Counterexample;
+use crate::trace::SavedState;
 
 /// A trace that was run again and still violates its property.
 #[derive(Clone, Debug, PartialEq)]
@@ -13,6 +14,9 @@ pub struct Replay {
     pub property: String,
     /// What is wrong at its end, in a line.
     pub violation: String,
+    /// The states of the execution, as files have them: the first, then one after each step that did not fail. None where
+    /// states cannot be written.
+    pub states: Vec<SavedState>,
 }
 
 /// A trace that does not fit the system any more.

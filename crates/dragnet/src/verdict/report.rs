@@ -5,6 +5,7 @@ use std::time::Duration;
 use std::{env, fs};
 
 use super::{Counterexample, Style, Violation};
+use crate::trace::SavedState;
 use crate::check::Engine;
 use crate::target::NodeWork;
 
@@ -24,6 +25,8 @@ pub struct Verdict {
     pub decided_by: Engine,
     /// How many threads walked it.
     pub threads: usize,
+    /// The last state of the counterexample, or the first state where there is none, if that was asked for.
+    pub state: Option<SavedState>,
     /// Whether whole states were kept rather than fingerprints.
     pub exact: bool,
     /// What it took.

@@ -2,7 +2,11 @@
 
 use std::any::type_name;
 
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
 use super::faults::FaultKind;
+use super::saved::{Codec, Departure};
 use super::{Either, Faults, Network, Node, NodeId, Timer};
 
 /// Nodes, the network between them, and what happens to them from outside.
@@ -49,6 +53,9 @@ pub struct Cluster<N: Node> {
     pub(crate) faults: Faults,
     pub(super) workloads: Vec<Workload<N::Msg>>,
     pub(super) timer_budgets: Vec<(Timer, u32)>,
+    /// How its states and messages are written and read, if they can be.
+    pub(super) codec: Option<Codec<N>>,
+    pub(super) departure: Option<Departure<N>>,
 }
 
 /// What the application asks of one node.
@@ -78,6 +85,8 @@ impl<N: Node> Cluster<N> {
             faults: Faults::none(),
             workloads: (0..count).map(|_| Workload::nothing()).collect(),
             timer_budgets: Vec::new(),
+            codec: None,
+            departure: None,
         }
     }
 
@@ -108,6 +117,8 @@ impl<N: Node> Cluster<N> {
                 .chain((0..count).map(|_| Workload::nothing()))
                 .collect(),
             timer_budgets: self.timer_budgets,
+            codec: None,
+            departure: None,
         }
     }
 
@@ -123,6 +134,8 @@ impl<N: Node> Cluster<N> {
             faults: self.faults,
             workloads: self.workloads,
             timer_budgets: self.timer_budgets,
+            codec: None,
+            departure: None,
         }
     }
 
@@ -190,6 +203,45 @@ impl<N: Node> Cluster<N> {
         self
     }
 
+    /// Has states of the cluster written to files and read from them, so that a check can start in one. Say it last: a
+    /// cluster with other nodes has other states.
+    ///
+    /// ```
+    /// use dragnet::{AnyCheck, Check, Cluster, Context, Node, NodeId, SavedState};
+    ///
+    /// struct Counter;
+    ///
+    /// impl Node for Counter {
+    ///     type State = u8;
+    ///     type Msg = u8;
+    ///
+    ///     fn on_start(&self, cx: &mut Context<u8>) -> u8 { 0 }
+    ///     fn on_message(&self, count: &mut u8, _: NodeId, more: u8, _: &mut Context<u8>) { *count += more }
+    /// }
+    ///
+    /// let text = r#"{
+    ///     "format": "dragnet-state", "version": 1, "system": "counters",
+    ///     "nodes": [{ "state": 3 }, { "state": 0 }],
+    ///     "in_flight": [{ "from": 1, "to": 0, "msg": 4 }]
+    /// }"#;
+    /// let state: SavedState = serde_json::from_str(text).unwrap();
+    /// let verdict = Check::new(Cluster::new(2, |_| Counter).serializable())
+    ///     .named("counters")
+    ///     .always_for_each("nobody counts to seven", |node| node.state() != Some(&7))
+    ///     .starting_from(&state)
+    ///     .unwrap()
+    ///     .run();
+    /// assert_eq!(verdict.counterexample().unwrap().len(), 1);
+    /// ```
+    pub fn serializable(mut self) -> Self
+    where
+        N::State: Serialize + DeserializeOwned,
+        N::Msg: Serialize + DeserializeOwned,
+    {
+        self.codec = Some(Codec::new());
+        self
+    }
+
     /// How many nodes there are.
     pub fn len(&self) -> usize {
         self.nodes.len()
@@ -240,6 +292,9 @@ impl<N: Node> Cluster<N> {
                 format!("{times} times")
             };
             bounds.push(format!("timer {timer} at most {times} a node"));
+        }
+        if self.departure.is_some() {
+            bounds.push("from a given state".to_owned());
         }
         bounds.push(if self.faults.is_none() {
             "no faults".to_owned()

@@ -2,10 +2,12 @@
 
 use std::fmt::{self, Debug};
 
+use serde::{Deserialize, Serialize};
+
 use super::{Context, Node, NodeId, Timer};
 
 /// A node of one kind or of another: what [`Cluster::and`](super::Cluster::and) makes of two kinds.
-#[derive(Clone, PartialEq, Eq, Hash)]
+#[derive(Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Either<A, B> {
     /// The kind that was there first.
     Left(A),

@@ -21,6 +21,7 @@ use super::inbox::{self, Envelopes, Inboxes};
 use super::local::{Envelope, Input, Life, Local};
 use super::network::{Network, Order};
 use super::row::Row;
+use super::saved::{Codec, Departure};
 use super::{InFlight, Node, NodeId, Snapshot, Timer};
 use crate::panics;
 use crate::sterile;
@@ -37,6 +38,8 @@ pub struct Nodes<N: Node> {
     pub(super) network: Network<N::Msg>,
     pub(super) workloads: Vec<Workload<N::Msg>>,
     pub(super) timer_budgets: Vec<(Timer, u32)>,
+    pub(super) codec: Option<Codec<N>>,
+    departure: Option<Departure<N>>,
     pub(super) faults: Faults,
     pub(super) has_faults: bool,
     /// Deliveries that change nothing are left out, and their envelopes stay in flight.
@@ -174,6 +177,8 @@ impl<N: Node> Nodes<N> {
             faults,
             workloads,
             timer_budgets,
+            codec,
+            departure,
         } = cluster;
         // An envelope that is left in flight takes up room on a link with a capacity, and stands before others on an
         // ordered one: there, deliveries that change nothing are always taken.
@@ -198,6 +203,8 @@ impl<N: Node> Nodes<N> {
             network,
             workloads,
             timer_budgets,
+            codec,
+            departure,
             has_faults: !faults.is_none(),
             faults,
             skips_idle,
@@ -499,6 +506,19 @@ impl<N: Node> Nodes<N> {
     }
 
     pub(super) fn start(&self, node: usize) -> Vec<Start<N::State>> {
+        if let Some(departure) = &self.departure {
+            let sent = departure.in_flight.iter();
+            let sent = sent.filter(|envelope| envelope.from.0 == node);
+            return vec![Start {
+                local: departure.locals[node].clone(),
+                sent: sent
+                    .map(|envelope| Sent {
+                        to: envelope.to.0 as u32,
+                        envelope: self.intern_input(Input::Deliver(envelope.clone())),
+                    })
+                    .collect(),
+            }];
+        }
         let runs = self.start_for_each_choice(node);
         if self.determinism != Determinism::Off {
             let again = self.start_for_each_choice(node);

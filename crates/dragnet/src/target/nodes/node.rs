@@ -3,6 +3,8 @@
 use std::fmt::{self, Debug, Display};
 use std::hash::Hash;
 
+use serde::{Deserialize, Serialize};
+
 use super::Context;
 
 /// The code of one node: a struct with the node's configuration and a handler for each thing that can happen to it.
@@ -91,7 +93,7 @@ pub trait Node: Send + Sync + 'static {
 }
 
 /// A node of a cluster: its index, from zero.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct NodeId(pub usize);
 
 impl From<usize> for NodeId {
