@@ -137,11 +137,16 @@ fn run<T: Target>(prepared: &Prepared<T>, control: &Control) -> Verdict {
         .keep_state
         .then(|| quiet::run(|| last_state(prepared, &outcome)))
         .flatten();
+    // Where one walks the whole space in vain, exploring node by node may not.
+    let suggestion = matches!(outcome, Outcome::Inconclusive(_))
+        && matches!(options.engine, Engine::Breadth | Engine::Depth)
+        && taken_apart(prepared).is_some();
     Verdict {
         system: prepared.name.clone(),
         outcome,
         within: prepared.bounds.clone(),
         engine: options.engine,
+        suggestion: suggestion.then_some(Engine::Auto),
         decided_by: searched.engine,
         threads: workers,
         state,
@@ -198,14 +203,19 @@ impl Searched {
     }
 }
 
+/// The system taken apart, if it can be and its properties can be judged like that.
+fn taken_apart<T: Target>(prepared: &Prepared<T>) -> Option<Apart<'_, T::System>> {
+    let mut properties = prepared.properties.iter();
+    let judges_nodes = !properties.any(Property::looks_at_the_network);
+    T::apart(&prepared.system).filter(|_| judges_nodes)
+}
+
 /// How long the local engine has the cores to itself.
 const HEAD_START: Duration = Duration::from_secs(2);
 
 /// Local model checking by itself for a moment, then breadth first beside it: whichever has a verdict first.
 fn race<T: Target>(prepared: &Prepared<T>, gauge: &Gauge, workers: usize) -> Searched {
-    let mut properties = prepared.properties.iter();
-    let judges_nodes = !properties.any(Property::looks_at_the_network);
-    let Some(apart) = T::apart(&prepared.system).filter(|_| judges_nodes) else {
+    let Some(apart) = taken_apart(prepared) else {
         return explore(prepared, Engine::Breadth, Gauge::shared(gauge), workers);
     };
     let threads = AtomicUsize::new(workers);
@@ -689,6 +699,7 @@ fn reenact<T: Target>(prepared: &Prepared<T>, trace: &Trace) -> Result<Verdict, 
         outcome: Outcome::Violated(Box::new(violation)),
         within: prepared.bounds.clone(),
         engine: prepared.options.engine,
+        suggestion: None,
         decided_by: prepared.options.engine,
         threads: 1,
         state: None,

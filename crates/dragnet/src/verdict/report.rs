@@ -21,6 +21,8 @@ pub struct Verdict {
     pub within: Vec<String>,
     /// How the space was walked.
     pub engine: Engine,
+    /// An engine that may get further, where this one was cut short.
+    pub suggestion: Option<Engine>,
     /// Which engine the verdict is from: another one only where `engine` leaves that open.
     pub decided_by: Engine,
     /// How many threads walked it.

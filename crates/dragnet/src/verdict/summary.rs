@@ -178,6 +178,10 @@ impl Verdict {
             )
         };
         lines.push(("chance", missed));
+        if let Some(engine) = self.suggestion {
+            let also = "which also explores the nodes one by one, may get further";
+            lines.push(("try", format!("the engine {engine}, {also}")));
+        }
         lines
     }
 }

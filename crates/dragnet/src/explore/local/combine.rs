@@ -1,6 +1,5 @@
 //! States of the whole system, put together from local states only to be judged.
 
-use super::super::limits::Gauge;
 use super::graph::Graph;
 use super::judge::Judge;
 use super::spread::Workers;
@@ -20,7 +19,6 @@ pub(super) struct Judged {
     pub(super) wrong: u64,
     /// The local states of those that were wrong, or wanted.
     pub(super) locals: Vec<u32>,
-    pub(super) complete: bool,
 }
 
 impl Combinations {
@@ -37,12 +35,8 @@ impl Combinations {
         judge: &Judge<'_, S>,
         apart: &Apart<'_, S>,
         workers: &Workers<'_>,
-        gauge: &Gauge,
     ) -> Judged {
-        let mut found = Judged {
-            complete: true,
-            ..Judged::default()
-        };
+        let mut found = Judged::default();
         let locals = graph.locals();
         for node in 0..locals.len() {
             // New ones of this node with all of those before it and the old ones of those behind.
@@ -59,11 +53,7 @@ impl Combinations {
             let ranges = workers.spread(product, |range| {
                 let mut found = Judged::default();
                 let mut row = vec![0; lists.len()];
-                let mut at = range.start;
-                while at < range.end {
-                    if at.is_multiple_of(1024) && gauge.must_end() {
-                        return found;
-                    }
+                for at in range {
                     let mut rest = at;
                     for (place, list) in row.iter_mut().zip(&lists) {
                         *place = list[rest % list.len()];
@@ -74,21 +64,16 @@ impl Combinations {
                     if wrong || wanted {
                         found.wrong += u64::from(wrong);
                         found.locals.extend_from_slice(&row);
-                        if found.locals.len() > 1 << 16 {
-                            found.locals.sort_unstable();
-                            found.locals.dedup();
-                        }
                     }
-                    at += 1;
                 }
-                found.complete = true;
+                found.locals.sort_unstable();
+                found.locals.dedup();
                 found
             });
             for range in ranges {
                 found.judged += range.judged;
                 found.wrong += range.wrong;
                 found.locals.extend(range.locals);
-                found.complete &= range.complete;
             }
             self.done[node] = locals[node].len();
         }

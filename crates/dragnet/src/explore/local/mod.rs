@@ -125,6 +125,7 @@ impl<S: System> Local<'_, S> {
             count: self.workers,
             first: self.space.first_worker,
             domain: self.domain,
+            gauge: self.gauge,
         }
     }
 }
@@ -295,13 +296,12 @@ impl<S: System> Exploration<'_, S> {
             self.judge,
             self.local.apart,
             &self.local.workers(),
-            self.local.gauge,
         );
         self.work.system_states += found.judged;
         self.work.preliminary_violations += found.wrong;
         suspects.wrong |= found.wrong > 0;
         suspects.whole.extend(found.locals);
-        found.complete
+        !self.local.gauge.must_end()
     }
 
     /// The refined level.
@@ -354,6 +354,9 @@ impl<S: System> Exploration<'_, S> {
                 verified.remember(&suspects, &graph, unfolding.counts.steps);
             }
             round = unfolding.round(&mut graph);
+        }
+        if local.gauge.must_end() {
+            return End::Cut;
         }
         if suspects.len() > 0 {
             match self.verifier().search(&graph, &suspects, None) {

@@ -4,7 +4,8 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
-use super::super::quiet;
+use crate::explore::limits::Gauge;
+use crate::explore::quiet;
 use crate::tables::Domain;
 
 /// Fewer items than this are not worth a second thread.
@@ -18,31 +19,38 @@ pub(super) struct Workers<'a> {
     pub(super) count: &'a AtomicUsize,
     pub(super) first: usize,
     pub(super) domain: &'a Domain,
+    /// Says when it is time to end.
+    pub(super) gauge: &'a Gauge,
 }
 
 impl Workers<'_> {
-    /// Has `work` look at the numbers below `len`, a range at a time; what comes of it is in the order of the ranges.
+    /// Has `work` look at the numbers below `len`, a range at a time; what comes of it is in the order of the ranges. When
+    /// the search must end, ranges are left out: whoever relies on all of them asks the gauge afterwards.
     pub(super) fn spread<T: Send>(
         &self,
         len: usize,
         work: impl Fn(Range<usize>) -> T + Sync,
     ) -> Vec<T> {
-        let Self { first, domain, .. } = *self;
-        let count = self.count.load(Ordering::Relaxed);
-        if count == 1 || len < WORTHWHILE {
-            domain.quiesce(first);
-            return vec![work(0..len)];
-        }
-        let size = (len / (count * 8)).max(64);
+        let Self {
+            first,
+            domain,
+            gauge,
+            ..
+        } = *self;
+        let count = match self.count.load(Ordering::Relaxed) {
+            _ if len < WORTHWHILE => 1,
+            count => count,
+        };
+        let size = (len / (count * 8)).clamp(64, 4096);
         let next = AtomicUsize::new(0);
         let serve = |worker: usize| {
             let mut done = Vec::new();
             loop {
+                domain.quiesce(worker);
                 let from = next.fetch_add(size, Ordering::Relaxed);
-                if from >= len {
+                if from >= len || gauge.must_end() {
                     break;
                 }
-                domain.quiesce(worker);
                 done.push((from, work(from..(from + size).min(len))));
             }
             if worker != first {

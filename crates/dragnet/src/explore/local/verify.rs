@@ -304,6 +304,9 @@ impl<S: System> Verifier<'_, S> {
             }
             round = unfolding.round(&mut graph);
         }
+        if local.gauge.must_end() {
+            return Confirmed::Cut;
+        }
         Confirmed::Rejected
     }
 
