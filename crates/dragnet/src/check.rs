@@ -9,7 +9,9 @@ use std::time::Duration;
 use crate::explore::{self, Control};
 use crate::property::{Bound, Claim, Predicate, Property, Reached, Scope};
 
-use crate::target::nodes::{self, Cluster, Determinism, Faults, InFlight, Node, NodeView, Snapshot};
+use crate::target::nodes::{
+    self, Cluster, Determinism, Faults, InFlight, Node, NodeView, Snapshot,
+};
 use crate::target::{Target, Watch};
 use crate::trace::{Key, SavedState, StateError, Trace};
 use crate::verdict::{Replay, ReplayError, Verdict};

@@ -89,12 +89,14 @@ pub use explore::{Control, Progress};
 pub use system::{ComponentId, EventKind, Failure, FailureKind, Successor, System};
 pub use target::nodes::{
     ByDebug, BySerde, Cluster, Context, Determinism, Digest, DigestOf, Digested, Either, Faults,
-    FaultsError, InFlight, Network, Node, NodeEvent, NodeId, Nodes, Opaque, OpaqueNode, Own, Past,
-    NodeView, Role, Row, Snapshot, Timer, crashes, drops, duplicates, others, partitions, restarts,
+    FaultsError, InFlight, Network, Node, NodeEvent, NodeId, NodeView, Nodes, Opaque, OpaqueNode,
+    Own, Past, Role, Row, Snapshot, Timer, crashes, drops, duplicates, others, partitions,
+    restarts,
 };
 pub use target::{NodeWork, Setting, Target, Watch};
 pub use trace::{
-    Effect, Exchange, Fingerprint, Key, StableHasher, SavedMessage, SavedNode, SavedState, SavedTimer, StateError, Step, Trace, TraceError, TraceStep,
+    Effect, Exchange, Fingerprint, Key, SavedMessage, SavedNode, SavedState, SavedTimer,
+    StableHasher, StateError, Step, Trace, TraceError, TraceStep,
 };
 pub use verdict::{
     Counterexample, LocalWork, Outcome, Replay, ReplayError, Statistics, Style, Verdict, Violation,

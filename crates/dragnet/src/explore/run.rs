@@ -9,11 +9,12 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::limits::{self, Control, Cut, Gauge};
+use super::local::{Local, Taken};
 use super::path::{Execution, Path, Wrong};
 use super::random::{self, Walks};
 use super::store::{Exact, Fingerprints, Store};
 use super::walk::{Explored, LeftOut, Space};
-use super::{breadth, depth, local, quiet, shorten};
+use super::{breadth, depth, quiet, shorten};
 use crate::check::{Check, Engine, Options};
 use crate::property::{Bound, Properties, Property};
 use crate::system::{FailureKind, System};
@@ -280,12 +281,22 @@ fn search_parts<T: Target>(
     gauge: &Gauge,
     threads: &AtomicUsize,
 ) -> (Explored, LocalWork) {
-    let local = local::Local {
-        space,
-        apart,
+    let _attendance = space.attend();
+    match space.initial() {
+        Err(found) => return (found, LocalWork::default()),
+        Ok(initial) if initial.is_empty() => {
+            return (Explored::to_the_end(gauge), LocalWork::default());
+        }
+        Ok(_) => {}
+    }
+    let whole = Taken::new(space, apart, &prepared.domain);
+    let local = Local {
+        parts: apart.parts,
+        whole: &whole,
         gauge,
         domain: &prepared.domain,
         workers: threads,
+        first_worker: space.first_worker,
         pruning: prepared.options.pruning,
         longest: prepared.options.depth,
     };

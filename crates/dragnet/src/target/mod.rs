@@ -8,8 +8,8 @@ use std::sync::Arc;
 use crate::system::System;
 use crate::tables::Domain;
 use crate::trace::{Key, SavedState};
-use parts::Apart;
 use nodes::{Cluster, Determinism, Faults, Node, Nodes, Row, Snapshot};
+use parts::Apart;
 
 /// Something that [`Check::new`](crate::Check::new) takes: a [`Cluster`], or any [`System`] itself.
 pub trait Target: Sized + 'static {
@@ -52,7 +52,11 @@ pub trait Target: Sized + 'static {
     }
 
     /// A state as a file has it, if states can be written.
-    fn save(_system: &Self::System, _name: &str, _state: &<Self::System as System>::State) -> Option<SavedState> {
+    fn save(
+        _system: &Self::System,
+        _name: &str,
+        _state: &<Self::System as System>::State,
+    ) -> Option<SavedState> {
         None
     }
 

@@ -5,9 +5,9 @@ use std::time::Duration;
 use std::{env, fs};
 
 use super::{Counterexample, Style, Violation};
-use crate::trace::SavedState;
 use crate::check::Engine;
 use crate::target::NodeWork;
+use crate::trace::SavedState;
 
 /// What a check found.
 #[derive(Clone, Debug, PartialEq)]

@@ -241,7 +241,11 @@ impl<'a> Closure<'a> {
                 }
             };
             let spent = self.labels.spent(after);
-            if spent.iter().zip(self.budgets).any(|(&spent, most)| spent > most) {
+            if spent
+                .iter()
+                .zip(self.budgets)
+                .any(|(&spent, most)| spent > most)
+            {
                 return;
             }
         }

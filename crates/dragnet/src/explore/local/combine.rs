@@ -1,10 +1,8 @@
 //! States of the whole system, put together from local states only to be judged.
 
 use super::graph::Graph;
-use super::judge::Judge;
 use super::spread::Workers;
-use crate::system::System;
-use crate::target::parts::Apart;
+use super::whole::Whole;
 
 /// Which local states have been put together with each other.
 pub(super) struct Combinations {
@@ -29,11 +27,10 @@ impl Combinations {
     }
 
     /// Judges every combination of local states with at least one new one, each once.
-    pub(super) fn judge<S: System>(
+    pub(super) fn judge(
         &mut self,
         graph: &Graph,
-        judge: &Judge<'_, S>,
-        apart: &Apart<'_, S>,
+        whole: &dyn Whole,
         workers: &Workers<'_>,
     ) -> Judged {
         let mut found = Judged::default();
@@ -59,7 +56,7 @@ impl Combinations {
                         *place = list[rest % list.len()];
                         rest /= list.len();
                     }
-                    let (wrong, wanted) = judge.of_whole(&(apart.assemble)(apart.system, &row));
+                    let (wrong, wanted) = whole.of_whole(&row);
                     found.judged += 1;
                     if wrong || wanted {
                         found.wrong += u64::from(wrong);

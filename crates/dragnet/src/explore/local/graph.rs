@@ -29,7 +29,7 @@ struct Step {
 }
 
 /// What a search must find a way to, and what it must go through on it: for each local state whether it is part of that.
-pub(super) struct Cone {
+pub(crate) struct Cone {
     locals: HashSet<u32>,
 }
 

@@ -14,11 +14,11 @@ mod closure;
 mod combine;
 mod epochs;
 mod graph;
-mod judge;
 mod labels;
 mod spread;
 mod unfolding;
 mod verify;
+mod whole;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -26,19 +26,19 @@ use std::sync::atomic::AtomicUsize;
 use std::sync::atomic::Ordering::Relaxed;
 
 use super::limits::Gauge;
-use super::walk::{Explored, LeftOut, Space};
+use super::walk::{Explored, LeftOut};
 use crate::check::Pruning;
-use crate::system::System;
 use crate::tables::Domain;
-use crate::target::parts::{Apart, Beginning};
+use crate::target::parts::{Beginning, Parts};
 use crate::verdict::LocalWork;
 use closure::Closure;
 use combine::Combinations;
 use graph::Graph;
-use judge::Judge;
 use spread::Workers;
 use unfolding::Unfolding;
 use verify::{Confirmed, Verifier};
+pub(crate) use whole::Taken;
+use whole::Whole;
 
 /// With more local states than this, a coarse search breeds.
 const MANY: usize = 20_000;
@@ -46,13 +46,15 @@ const MANY: usize = 20_000;
 const MANY_STEPS: u64 = 400_000;
 
 /// An exploration of parts.
-pub(crate) struct Local<'a, S: System> {
-    pub(crate) space: &'a Space<'a, S>,
-    pub(crate) apart: &'a Apart<'a, S>,
+pub(crate) struct Local<'a> {
+    pub(crate) parts: &'a dyn Parts,
+    pub(crate) whole: &'a dyn Whole,
     pub(crate) gauge: &'a Gauge,
     pub(crate) domain: &'a Arc<Domain>,
     /// How many threads there are for now.
     pub(crate) workers: &'a AtomicUsize,
+    /// The number of the first.
+    pub(crate) first_worker: usize,
     pub(crate) pruning: Pruning,
     pub(crate) longest: Option<u64>,
 }
@@ -71,29 +73,19 @@ enum End {
     Breeds,
 }
 
-impl<S: System> Local<'_, S> {
+impl Local<'_> {
     /// Explores at the given level, or begins coarse and refines.
     pub(crate) fn explore(&self) -> (Explored, LocalWork) {
-        let _attendance = self.space.attend();
         let mut work = LocalWork::default();
-        let initial = match self.space.initial() {
-            Ok(initial) => initial,
-            Err(found) => return (found, work),
-        };
-        if initial.is_empty() {
-            return (Explored::to_the_end(self.gauge), work);
-        }
-        let judge = Judge::new(self.space);
-        let beginnings: Vec<Vec<Beginning>> = (0..self.apart.parts.nodes())
+        let beginnings: Vec<Vec<Beginning>> = (0..self.parts.nodes())
             .map(|node| {
-                let mut starts = self.apart.parts.starts(node);
-                starts.retain(|start| judge.is_inside(start.local));
+                let mut starts = self.parts.starts(node);
+                starts.retain(|start| self.whole.is_inside(start.local));
                 starts
             })
             .collect();
         let mut exploration = Exploration {
             local: self,
-            judge: &judge,
             beginnings,
             work: &mut work,
         };
@@ -123,16 +115,15 @@ impl<S: System> Local<'_, S> {
     fn workers(&self) -> Workers<'_> {
         Workers {
             count: self.workers,
-            first: self.space.first_worker,
+            first: self.first_worker,
             domain: self.domain,
             gauge: self.gauge,
         }
     }
 }
 
-struct Exploration<'a, S: System> {
-    local: &'a Local<'a, S>,
-    judge: &'a Judge<'a, S>,
+struct Exploration<'a> {
+    local: &'a Local<'a>,
     beginnings: Vec<Vec<Beginning>>,
     work: &'a mut LocalWork,
 }
@@ -156,18 +147,17 @@ impl Suspects {
     }
 
     /// Once everything has been reached that must be reachable, only what is wrong is suspect.
-    fn forget_what_is_reached<S: System>(&mut self, judge: &Judge<'_, S>) {
-        if !self.wrong && judge.is_content() {
+    fn forget_what_is_reached(&mut self, whole: &dyn Whole) {
+        if !self.wrong && whole.is_content() {
             *self = Self::default();
         }
     }
 }
 
-impl<S: System> Exploration<'_, S> {
-    fn verifier(&mut self) -> Verifier<'_, S> {
+impl Exploration<'_> {
+    fn verifier(&mut self) -> Verifier<'_> {
         Verifier {
             local: self.local,
-            judge: self.judge,
             beginnings: &self.beginnings,
             work: self.work,
         }
@@ -175,9 +165,9 @@ impl<S: System> Exploration<'_, S> {
 
     /// The plain and the coarse level.
     fn close(&mut self, labelled: bool, may_give_up: bool) -> End {
-        let (local, judge) = (self.local, self.judge);
-        let inside = |state| judge.is_inside(state);
-        let parts = local.apart.parts;
+        let Local { parts, whole, .. } = *self.local;
+        let local = self.local;
+        let inside = |state| whole.is_inside(state);
         let mut graph = Graph::new(parts.nodes());
         let mut closure = Closure::new(parts, local.workers(), &inside, labelled, local.longest);
         let mut combinations = Combinations::new(parts.nodes());
@@ -215,7 +205,7 @@ impl<S: System> Exploration<'_, S> {
             if may_give_up && breeds {
                 return End::Breeds;
             }
-            suspects.forget_what_is_reached(judge);
+            suspects.forget_what_is_reached(whole);
             if last || verified.is_worthwhile(&suspects, &graph, closure.steps) {
                 let most = (!last || may_give_up).then(|| 1_000 + 4 * closure.steps);
                 match self.verifier().verify(&graph, &suspects, most) {
@@ -241,12 +231,12 @@ impl<S: System> Exploration<'_, S> {
     fn suspect_locals(&mut self, graph: &Graph, looked_at: &mut [usize], suspects: &mut Suspects) {
         for (locals, looked_at) in graph.locals().iter().zip(looked_at) {
             for &local in &locals[*looked_at..] {
-                if self.judge.is_wrong(local) {
+                if self.local.whole.is_wrong(local) {
                     self.work.preliminary_violations += 1;
                     suspects.wrong = true;
                     suspects.locals.insert(local);
                 }
-                if self.judge.is_wanted(local) {
+                if self.local.whole.is_wanted(local) {
                     suspects.locals.insert(local);
                 }
             }
@@ -268,7 +258,7 @@ impl<S: System> Exploration<'_, S> {
             return;
         }
         *looked_at = closure.len();
-        for (one, two) in self.judge.clashes(graph) {
+        for (one, two) in whole::clashes(self.local.whole, graph) {
             if suspects.locals.contains(&one) && suspects.locals.contains(&two) {
                 continue;
             }
@@ -288,15 +278,10 @@ impl<S: System> Exploration<'_, S> {
         combinations: &mut Combinations,
         suspects: &mut Suspects,
     ) -> bool {
-        if !self.judge.looks_at_whole() {
+        if !self.local.whole.looks_at_whole() {
             return true;
         }
-        let found = combinations.judge(
-            graph,
-            self.judge,
-            self.local.apart,
-            &self.local.workers(),
-        );
+        let found = combinations.judge(graph, self.local.whole, &self.local.workers());
         self.work.system_states += found.judged;
         self.work.preliminary_violations += found.wrong;
         suspects.wrong |= found.wrong > 0;
@@ -306,17 +291,12 @@ impl<S: System> Exploration<'_, S> {
 
     /// The refined level.
     fn refine(&mut self) -> End {
-        let (local, judge) = (self.local, self.judge);
-        let inside = |state| judge.is_inside(state);
-        let parts = local.apart.parts;
+        let Local { parts, whole, .. } = *self.local;
+        let local = self.local;
+        let inside = |state| whole.is_inside(state);
         let mut graph = Graph::new(parts.nodes());
-        let mut unfolding = Unfolding::new(
-            parts,
-            local.workers(),
-            &inside,
-            local.domain,
-            local.longest,
-        );
+        let mut unfolding =
+            Unfolding::new(parts, local.workers(), &inside, local.domain, local.longest);
         let mut combinations = Combinations::new(parts.nodes());
         let mut suspects = Suspects::default();
         let mut verified = Attempts::default();
@@ -334,16 +314,16 @@ impl<S: System> Exploration<'_, S> {
             if local.gauge.must_end() {
                 return End::Cut;
             }
-            let confirmed = self
-                .verifier()
-                .examine(&unfolding, &this, &mut examined, &mut suspects);
+            let confirmed =
+                self.verifier()
+                    .examine(&unfolding, &this, &mut examined, &mut suspects);
             if let Some(found) = confirmed {
                 return End::Found(found);
             }
             if !self.combine(&graph, &mut combinations, &mut suspects) {
                 return End::Cut;
             }
-            suspects.forget_what_is_reached(judge);
+            suspects.forget_what_is_reached(whole);
             if verified.is_worthwhile(&suspects, &graph, unfolding.counts.steps) {
                 let most = 1_000 + 4 * unfolding.counts.steps;
                 match self.verifier().search(&graph, &suspects, Some(most)) {

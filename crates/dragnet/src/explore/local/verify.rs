@@ -9,21 +9,15 @@ use std::collections::{HashMap, HashSet};
 use std::sync::atomic::Ordering;
 
 use super::graph::{Cone, Graph};
-use super::judge::Judge;
 use super::unfolding::{Round, Unfolding};
 use super::{Local, Suspects};
-use crate::explore::breadth;
 use crate::explore::limits::Gauge;
-use crate::explore::store::Fingerprints;
-use crate::explore::walk::{Explored, LeftOut, Space};
-use crate::system::System;
-use crate::tables::Pair;
+use crate::explore::walk::{Explored, LeftOut};
 use crate::target::parts::Beginning;
 use crate::verdict::LocalWork;
 
-pub(super) struct Verifier<'a, S: System> {
-    pub(super) local: &'a Local<'a, S>,
-    pub(super) judge: &'a Judge<'a, S>,
+pub(super) struct Verifier<'a> {
+    pub(super) local: &'a Local<'a>,
     pub(super) beginnings: &'a [Vec<Beginning>],
     pub(super) work: &'a mut LocalWork,
 }
@@ -94,7 +88,7 @@ impl Classified {
     }
 }
 
-impl<S: System> Verifier<'_, S> {
+impl Verifier<'_> {
     /// Judges the new points of an unfolding. What is wrong with them and cannot be confirmed at once becomes a suspect.
     pub(super) fn examine(
         &mut self,
@@ -115,16 +109,16 @@ impl<S: System> Verifier<'_, S> {
             if local == u32::MAX || !examined.locals.insert(local) {
                 continue;
             }
-            let wrong = self.judge.is_wrong(local);
+            let wrong = self.local.whole.is_wrong(local);
             self.work.preliminary_violations += u64::from(wrong);
-            if wrong || self.judge.is_wanted(local) {
+            if wrong || self.local.whole.is_wanted(local) {
                 let past = unfolding.past(point);
                 if let Some(found) = self.confirm(unfolding, (past, wrong), examined, suspects) {
                     return Some(found);
                 }
             }
         }
-        for invariant in 0..self.judge.pairs.len() {
+        for invariant in 0..self.local.whole.pairs() {
             let clashes = self.clashes(unfolding, new.clone(), invariant, examined);
             self.work.preliminary_violations += clashes.len() as u64;
             self.work.system_states += clashes.len() as u64;
@@ -146,21 +140,23 @@ impl<S: System> Verifier<'_, S> {
         invariant: usize,
         examined: &mut Examined,
     ) -> Vec<Box<[u32]>> {
-        let count = self.judge.pairs.len();
+        let count = self.local.whole.pairs();
         examined.pairs.resize_with(count, Classified::default);
         let known = &mut examined.pairs[invariant];
         let mut entries = Vec::new();
         for point in new {
             let local = unfolding.local(point);
             let class = (local != u32::MAX)
-                .then(|| self.judge.classes(local).nth(invariant).flatten())
+                .then(|| self.local.whole.class(invariant, local))
                 .flatten();
             known.classes.push(class);
             known.below.push(0);
             let Some(class) = known.begins(unfolding, point) else {
                 continue;
             };
-            known.know(class, |one, two| self.judge.clash(invariant, one, two));
+            known.know(class, |one, two| {
+                self.local.whole.clash(invariant, one, two)
+            });
             entries.push(point);
             let mut at = Some(point);
             while let Some(this) = at
@@ -196,9 +192,9 @@ impl<S: System> Verifier<'_, S> {
         for other in (0..unfolding.past(point).len()).filter(|&other| other != node) {
             let clash = |theirs: u32| {
                 if node < other {
-                    self.judge.clash(invariant, class, theirs)
+                    self.local.whole.clash(invariant, class, theirs)
                 } else {
-                    self.judge.clash(invariant, theirs, class)
+                    self.local.whole.clash(invariant, theirs, class)
                 }
             };
             let from = unfolding.past(point)[other];
@@ -234,10 +230,13 @@ impl<S: System> Verifier<'_, S> {
             match self.search_through(&cone, None, !wrong) {
                 Confirmed::Found(found) => return Some(found),
                 Confirmed::Cut => {}
-                Confirmed::Rejected if !wrong && self.judge.is_content() => return None,
+                Confirmed::Rejected if !wrong && self.local.whole.is_content() => return None,
                 Confirmed::Rejected => {
-                    let exact = unfolding.is_exact() && self.judge.bounds_are_local;
-                    assert!(!cfg!(test) || !exact || !wrong, "what fits together happens");
+                    let exact = unfolding.is_exact() && self.local.whole.bounds_are_local();
+                    assert!(
+                        !cfg!(test) || !exact || !wrong,
+                        "what fits together happens"
+                    );
                     examined.rejected += 1;
                 }
             }
@@ -278,17 +277,12 @@ impl<S: System> Verifier<'_, S> {
     }
 
     fn unfold(&mut self, cone: &Cone, left: &mut Suspects, most: Option<u64>) -> Confirmed {
-        let (local, judge) = (self.local, self.judge);
-        let inside = |state| cone.holds(state) && judge.is_inside(state);
-        let parts = local.apart.parts;
+        let local = self.local;
+        let Local { parts, whole, .. } = *local;
+        let inside = |state| cone.holds(state) && whole.is_inside(state);
         let mut graph = Graph::new(parts.nodes());
-        let mut unfolding = Unfolding::new(
-            parts,
-            local.workers(),
-            &inside,
-            local.domain,
-            local.longest,
-        );
+        let mut unfolding =
+            Unfolding::new(parts, local.workers(), &inside, local.domain, local.longest);
         self.work.soundness_checks += 1;
         let mut examined = Examined::default();
         let mut round = Some(unfolding.begin(self.beginnings.to_vec(), &mut graph));
@@ -322,7 +316,7 @@ impl<S: System> Verifier<'_, S> {
         let searched = self.search_through(&cone, most, !suspects.wrong);
         // What an execution does that does not matter to where it leads can matter to what it may do: it makes room on
         // links, and takes the system past a bound on all nodes.
-        let decides = self.judge.bounds_are_local && !self.local.apart.parts.links().limited;
+        let decides = self.local.whole.bounds_are_local() && !self.local.parts.links().limited;
         if matches!(searched, Confirmed::Rejected) && !decides && cone.len() < graph.len() {
             return self.search_through(&graph.everything(), most, !suspects.wrong);
         }
@@ -333,29 +327,19 @@ impl<S: System> Verifier<'_, S> {
     /// `only_wanted`, until everything has been reached that must be reachable.
     fn search_through(&mut self, cone: &Cone, most: Option<u64>, only_wanted: bool) -> Confirmed {
         let Local {
-            space,
-            apart,
+            whole,
             gauge,
             domain,
             workers,
+            first_worker,
             ..
         } = *self.local;
-        let nodes = apart.parts.nodes();
-        let judge = self.judge;
-        let looks_at = |state: &S::State| {
-            !(only_wanted && judge.is_content())
-                && (0..nodes).all(|node| cone.holds((apart.local_in)(apart.system, state, node)))
-        };
-        let space = Space {
-            restriction: Some(&looks_at),
-            ..*space
-        };
         let counts = Gauge::inside(gauge, most);
-        let store = Fingerprints::<Pair>::new(domain);
         self.work.soundness_checks += 1;
         let workers = workers.load(Ordering::Relaxed);
-        let explored = breadth::explore(&space, &store, &counts, workers, None);
-        space.quiesce(0);
+        let explored = whole.search(cone, only_wanted, &counts, workers);
+        // Its leader has left.
+        domain.quiesce(first_worker);
         self.work.soundness_states += counts.states.load(Ordering::Relaxed);
         match explored {
             Explored { found: Some(_), .. } => Confirmed::Found(explored),

@@ -361,7 +361,11 @@ impl RandomSystem {
             Judged::Pairs => check
                 .always_compatible(
                     "not both forbidden",
-                    move |node| node.state().copied().filter(|&state| state + 1 >= forbidden),
+                    move |node| {
+                        node.state()
+                            .copied()
+                            .filter(|&state| state + 1 >= forbidden)
+                    },
                     move |one, two| (one, two) != (&forbidden, &(forbidden - 1)),
                 )
                 .within_for_each("inside", move |node| {

@@ -1,0 +1,234 @@
+//! The whole system, as a search of parts sees it: what properties say, and searches through some of it.
+//!
+//! Everything that knows the types of the program under test is here, behind [`Whole`]; the engine itself knows numbers.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use super::graph::{Cone, Graph};
+use crate::explore::breadth;
+use crate::explore::limits::Gauge;
+use crate::explore::store::Fingerprints;
+use crate::explore::walk::{Explored, Space};
+use crate::panics;
+use crate::property::{Claim, LocalPredicate, Pairs, Scope};
+use crate::system::System;
+use crate::tables::{Domain, Pair};
+use crate::target::parts::Apart;
+
+/// What a search of parts asks of the whole system.
+pub(crate) trait Whole: Sync {
+    /// Whether a local state is part of the space, as far as can be said of it alone.
+    fn is_inside(&self, local: u32) -> bool;
+
+    /// Whether every bound is one on single nodes.
+    fn bounds_are_local(&self) -> bool;
+
+    /// Whether an invariant of single nodes does not hold of a local state.
+    fn is_wrong(&self, local: u32) -> bool;
+
+    /// Whether a local state is one that must be reachable, and none such has been reached so far.
+    fn is_wanted(&self, local: u32) -> bool;
+
+    /// Whether all that must be reachable has been reached.
+    fn is_content(&self) -> bool;
+
+    /// Whether a property looks at all nodes at once.
+    fn looks_at_whole(&self) -> bool;
+
+    /// What the properties that look at all nodes say of these local states together: whether one is violated, or one is
+    /// satisfied that must be reachable.
+    fn of_whole(&self, locals: &[u32]) -> (bool, bool);
+
+    /// How many invariants of pairs there are.
+    fn pairs(&self) -> usize;
+
+    /// The class of a local state under an invariant of pairs.
+    fn class(&self, invariant: usize, local: u32) -> Option<u32>;
+
+    /// Whether two classes under an invariant of pairs clash, that of the node with the smaller id first.
+    fn clash(&self, invariant: usize, one: u32, two: u32) -> bool;
+
+    /// Searches the whole system breadth first, but only through the local states of a cone, for anything that is wrong;
+    /// where that is `only_wanted`, until everything has been reached that must be reachable.
+    fn search(&self, cone: &Cone, only_wanted: bool, gauge: &Gauge, workers: usize) -> Explored;
+}
+
+/// A system with its properties, taken apart.
+pub(crate) struct Taken<'a, S: System> {
+    space: &'a Space<'a, S>,
+    apart: &'a Apart<'a, S>,
+    domain: &'a Arc<Domain>,
+    /// What bounds each node by itself.
+    bounds: Vec<&'a LocalPredicate<S>>,
+    pairs: Vec<&'a Arc<dyn Pairs<S>>>,
+}
+
+impl<'a, S: System> Taken<'a, S> {
+    pub(crate) fn new(
+        space: &'a Space<'a, S>,
+        apart: &'a Apart<'a, S>,
+        domain: &'a Arc<Domain>,
+    ) -> Self {
+        let bounds: Vec<_> = space
+            .within
+            .iter()
+            .filter_map(|bound| bound.local.as_ref())
+            .collect();
+        let pairs = space.properties.iter().filter_map(|property| {
+            let Claim::Always(_, Scope::Pairs(pairs)) = &property.claim else {
+                return None;
+            };
+            Some(pairs)
+        });
+        Self {
+            bounds,
+            pairs: pairs.collect(),
+            space,
+            apart,
+            domain,
+        }
+    }
+}
+
+impl<S: System> Whole for Taken<'_, S> {
+    fn bounds_are_local(&self) -> bool {
+        self.bounds.len() == self.space.within.len()
+    }
+
+    fn is_inside(&self, local: u32) -> bool {
+        // A bound that fails lets it through: who takes the step meets the failure.
+        let mut bounds = self.bounds.iter();
+        bounds.all(|inside| panics::catch(|| inside(self.space.system, local)).unwrap_or(true))
+    }
+
+    fn is_wrong(&self, local: u32) -> bool {
+        let system = self.space.system;
+        let mut properties = self.space.properties.iter();
+        let bound_fails =
+            |inside: &&LocalPredicate<S>| panics::catch(|| inside(system, local)).is_err();
+        properties.any(|property| match &property.claim {
+            Claim::Always(_, Scope::Each(holds)) => {
+                panics::catch(|| !holds(system, local)).unwrap_or(true)
+            }
+            _ => false,
+        }) || self.bounds.iter().any(bound_fails)
+    }
+
+    fn is_wanted(&self, local: u32) -> bool {
+        let mut properties = self.space.properties.iter();
+        properties.any(|property| match &property.claim {
+            Claim::Reachable(_, reached, Scope::Each(reaches)) => {
+                !reached.is() && panics::catch(|| reaches(self.space.system, local)).unwrap_or(true)
+            }
+            _ => false,
+        })
+    }
+
+    fn is_content(&self) -> bool {
+        self.space.properties.unreached().is_none()
+    }
+
+    fn looks_at_whole(&self) -> bool {
+        let mut properties = self.space.properties.iter();
+        properties.any(|property| match &property.claim {
+            Claim::Always(_, Scope::Nodes) => true,
+            Claim::Reachable(_, reached, Scope::Nodes) => !reached.is(),
+            _ => false,
+        })
+    }
+
+    fn of_whole(&self, locals: &[u32]) -> (bool, bool) {
+        let system = self.space.system;
+        let state = &(self.apart.assemble)(system, locals);
+        let (mut wrong, mut wanted) = (false, false);
+        for property in self.space.properties.iter() {
+            match &property.claim {
+                Claim::Always(holds, Scope::Nodes) => {
+                    wrong |= panics::catch(|| !holds(system, state)).unwrap_or(true);
+                }
+                Claim::Reachable(reaches, reached, Scope::Nodes) if !reached.is() => {
+                    wanted |= panics::catch(|| reaches(system, state)).unwrap_or(true);
+                }
+                _ => {}
+            }
+        }
+        (wrong, wanted)
+    }
+
+    fn pairs(&self) -> usize {
+        self.pairs.len()
+    }
+
+    fn class(&self, invariant: usize, local: u32) -> Option<u32> {
+        // A projection that panics puts a local state into a class of its own, which clashes with everything.
+        let class = || self.pairs[invariant].class(self.space.system, local);
+        panics::catch(class).unwrap_or(Some(PANICS))
+    }
+
+    fn clash(&self, invariant: usize, one: u32, two: u32) -> bool {
+        one == PANICS
+            || two == PANICS
+            || panics::catch(|| self.pairs[invariant].clash(one, two)).unwrap_or(true)
+    }
+
+    fn search(&self, cone: &Cone, only_wanted: bool, gauge: &Gauge, workers: usize) -> Explored {
+        let Apart {
+            system,
+            parts,
+            local_in,
+            ..
+        } = *self.apart;
+        let nodes = 0..parts.nodes();
+        let looks_at = |state: &S::State| {
+            let mut locals = nodes.clone().map(|node| local_in(system, state, node));
+            !(only_wanted && self.is_content()) && locals.all(|local| cone.holds(local))
+        };
+        let space = Space {
+            restriction: Some(&looks_at),
+            ..*self.space
+        };
+        let store = Fingerprints::<Pair>::new(self.domain);
+        breadth::explore(&space, &store, gauge, workers, None)
+    }
+}
+
+/// Every two local states of different nodes that clash under some invariant.
+pub(super) fn clashes(whole: &dyn Whole, graph: &Graph) -> Vec<(u32, u32)> {
+    let mut found = Vec::new();
+    for invariant in 0..whole.pairs() {
+        let by_class: Vec<HashMap<u32, Vec<u32>>> = graph
+            .locals()
+            .iter()
+            .map(|locals| {
+                let mut by_class: HashMap<u32, Vec<u32>> = HashMap::new();
+                for &local in locals {
+                    if let Some(class) = whole.class(invariant, local) {
+                        by_class.entry(class).or_default().push(local);
+                    }
+                }
+                by_class
+            })
+            .collect();
+        for (node, ones) in by_class.iter().enumerate() {
+            for twos in &by_class[node + 1..] {
+                for (&one, one_locals) in ones {
+                    for (&two, two_locals) in twos {
+                        if whole.clash(invariant, one, two) {
+                            let pairs = one_locals
+                                .iter()
+                                .flat_map(|&one| two_locals.iter().map(move |&two| (one, two)));
+                            found.extend(pairs);
+                        }
+                    }
+                }
+            }
+        }
+    }
+    found.sort_unstable();
+    found.dedup();
+    found
+}
+
+/// The class of local states whose projection panics.
+const PANICS: u32 = u32::MAX;
