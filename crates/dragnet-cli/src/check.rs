@@ -2,9 +2,7 @@
 
 use std::path::PathBuf;
 
-use dragnet::{
-    AnyCheck, Engine, Entry, Outcome, SavedState, Selection, TraceError, Verdict, find,
-};
+use dragnet::{AnyCheck, Engine, Entry, Outcome, SavedState, Selection, TraceError, Verdict, find};
 
 use crate::args::CheckArgs;
 use crate::error::Error;
@@ -59,7 +57,9 @@ pub(crate) fn run(args: &CheckArgs, entries: &[Entry], program: &str) -> Result<
     }
     kept?;
     if let Some(file) = &args.save_state {
-        let state = verdict.state.ok_or_else(|| Error::NoState(args.system.clone()))?;
+        let state = verdict
+            .state
+            .ok_or_else(|| Error::NoState(args.system.clone()))?;
         state.write(file)?;
     }
     Ok(Status::from(&verdict.outcome))

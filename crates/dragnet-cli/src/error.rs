@@ -20,7 +20,9 @@ pub(crate) enum Error {
     NotSoManySteps { trace: PathBuf, steps: usize },
     #[error("--walks counts random walks: add --engine random, or leave it out")]
     WalksWithoutRandom,
-    #[error("--pruning is for the local engine: add --engine local or --engine auto, or leave it out")]
+    #[error(
+        "--pruning is for the local engine: add --engine local or --engine auto, or leave it out"
+    )]
     PruningWithoutLocal,
     #[error("{system} cannot be checked like this: {objection}")]
     Unfit { system: String, objection: String },

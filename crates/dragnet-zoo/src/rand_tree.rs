@@ -57,28 +57,28 @@ fn check(setup: &Setup<'_>) -> Check<Cluster<Peer>> {
     setup.require(leavers < nodes, "the root does not leave");
     let cluster = cluster(nodes, degree, leavers, setup.has_bug("stale-child"));
     let mut check = Check::new(cluster.serializable())
-    .always_for_each("children and siblings are disjoint", |node| {
-        node.state()
-            .is_none_or(|links| links.children.is_disjoint(&links.siblings))
-    })
-    .always_for_each("a parent is neither child nor sibling", |node| {
-        let parent = node.state().and_then(|links| Some((links, links.parent?)));
-        parent.is_none_or(|(links, parent)| {
-            !links.children.contains(&parent) && !links.siblings.contains(&parent)
+        .always_for_each("children and siblings are disjoint", |node| {
+            node.state()
+                .is_none_or(|links| links.children.is_disjoint(&links.siblings))
         })
-    })
-    .always_for_each("nobody is its own parent, child or sibling", |node| {
-        let me = node.id();
-        node.state().is_none_or(|links| {
-            links.parent != Some(me)
-                && !links.children.contains(&me)
-                && !links.siblings.contains(&me)
+        .always_for_each("a parent is neither child nor sibling", |node| {
+            let parent = node.state().and_then(|links| Some((links, links.parent?)));
+            parent.is_none_or(|(links, parent)| {
+                !links.children.contains(&parent) && !links.siblings.contains(&parent)
+            })
         })
-    })
-    .reachable("everybody is in the tree", |s| {
-        s.each()
-            .all(|(id, links)| id == ROOT || links.parent.is_some())
-    });
+        .always_for_each("nobody is its own parent, child or sibling", |node| {
+            let me = node.id();
+            node.state().is_none_or(|links| {
+                links.parent != Some(me)
+                    && !links.children.contains(&me)
+                    && !links.siblings.contains(&me)
+            })
+        })
+        .reachable("everybody is in the tree", |s| {
+            s.each()
+                .all(|(id, links)| id == ROOT || links.parent.is_some())
+        });
     if nodes - 1 > degree {
         check = check.reachable_for_some("somebody is below a child of the root", |node| {
             node.state()

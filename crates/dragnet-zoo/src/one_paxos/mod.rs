@@ -251,12 +251,8 @@ mod tests {
     #[test]
     fn who_has_asked_for_another_acceptor_proposes_nothing_until_it_is_there() {
         let verdict = old_acceptor_leads([Msg::AcceptorFailed, propose(0, 0)])
-            .reachable_for_some("the old leader's value is chosen", |node| {
-                chooses(node, 0)
-            })
-            .reachable_for_some("the new leader's value is chosen", |node| {
-                chooses(node, 1)
-            })
+            .reachable_for_some("the old leader's value is chosen", |node| chooses(node, 0))
+            .reachable_for_some("the new leader's value is chosen", |node| chooses(node, 1))
             .run();
         verdict.assert_holds();
         assert_eq!(verdict.states(), 1_030_475);

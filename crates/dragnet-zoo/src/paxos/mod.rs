@@ -179,10 +179,15 @@ fn chosen(node: NodeView<'_, Replica>) -> Option<Vec<(Index, Value)>> {
 }
 
 /// Whether no index has different values.
-#[expect(clippy::ptr_arg, reason = "it is a relation between projections, which are lists")]
+#[expect(
+    clippy::ptr_arg,
+    reason = "it is a relation between projections, which are lists"
+)]
 pub(crate) fn agree(one: &Vec<(Index, Value)>, two: &Vec<(Index, Value)>) -> bool {
-    one.iter()
-        .all(|&(index, value)| two.iter().all(|&(other, another)| other != index || another == value))
+    one.iter().all(|&(index, value)| {
+        two.iter()
+            .all(|&(other, another)| other != index || another == value)
+    })
 }
 
 /// What a node has proposed and what it has learned: whether all that is chosen was proposed shows in these.

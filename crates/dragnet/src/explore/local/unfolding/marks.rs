@@ -79,7 +79,7 @@ impl Unfolding<'_> {
             add(self.mark_of_links(past, extension));
         }
         for (kind, spent) in spent.into_iter().enumerate() {
-            add(scatter(spent << 8 | kind as u64 + 1));
+            add(scatter((spent << 8) + kind as u64 + 1));
         }
         scatter(sum)
     }

@@ -219,7 +219,7 @@ impl<'a> Unfolding<'a> {
         // Copies, notices and what a crash throws away take up and make room without anybody's doing. Messages are then let
         // through however many there are.
         let follows_room =
-            !may(FaultKind::Duplicate) && !has_notices && !(links.ordered && may(FaultKind::Crash));
+            !(may(FaultKind::Duplicate) || has_notices || links.ordered && may(FaultKind::Crash));
         Self {
             pools: if follows_room {
                 parts.pools()
@@ -255,7 +255,7 @@ impl<'a> Unfolding<'a> {
     /// Whether every two points whose pasts fit together are in some execution at once, as far as the network and the
     /// faults go.
     pub(super) fn is_exact(&self) -> bool {
-        !self.links.limited && !(self.links.ordered && self.budget(Act::Crash) > 0)
+        !(self.links.limited || self.links.ordered && self.budget(Act::Crash) > 0)
     }
 
     fn budget(&self, act: Act) -> u32 {

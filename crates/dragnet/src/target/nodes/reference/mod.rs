@@ -123,9 +123,7 @@ proptest! {
                 Pruning::Plain | Pruning::Coarse => Duration::from_millis(200),
                 Pruning::Refined | Pruning::Adaptive => Duration::from_secs(20),
             };
-            let began = std::time::Instant::now();
             let local = local.time(most).run();
-            if began.elapsed() > Duration::from_secs(1) { std::fs::OpenOptions::new().append(true).create(true).open("/tmp/slow.txt").map(|mut f| { use std::io::Write; writeln!(f, "{pruning} {judged:?} {:?} {:?} breadth {:?} {:?}\n{system:?}", began.elapsed(), local.statistics, breadth.statistics, breadth.states()).unwrap() }).unwrap(); }
             match (&breadth.outcome, &local.outcome) {
                 (Outcome::Holds, Outcome::Holds) => {
                     // Nothing but what happens is made where the network and the faults can be followed exactly.

@@ -293,7 +293,7 @@ impl RandomSystem {
     pub(super) fn is_followed_exactly(&self) -> bool {
         let limited = self.capacity.is_some() || self.class.is_some();
         let crashes = self.faults.budget(FaultKind::Crash) > 0;
-        !limited && !(self.ordered && crashes) && self.inside == u8::MAX
+        self.inside == u8::MAX && !(limited || self.ordered && crashes)
     }
 
     fn cluster(&self) -> Cluster<TableNode> {
