@@ -307,7 +307,7 @@ mod tests {
         };
         assert_eq!(
             said("dragnet check paxos --engine dept"),
-            "invalid value 'dept' for '--engine <ENGINE>' [possible values: breadth, depth, random]; \
+            "invalid value 'dept' for '--engine <ENGINE>' [possible values: breadth, depth, random, local, auto]; \
              tip: a similar value exists: 'depth'"
         );
         assert_eq!(

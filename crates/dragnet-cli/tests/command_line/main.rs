@@ -3,6 +3,7 @@
 mod errors;
 mod help;
 mod limits;
+mod local;
 mod run;
 mod verdicts;
 #[cfg(feature = "wild")]

@@ -147,6 +147,7 @@ fn json_of_a_node_system_has_every_field_in_order() {
             "faults",
             "within",
             "engine",
+            "decided_by",
             "threads",
             "exact",
             "verdict",
