@@ -31,6 +31,12 @@ type Text = &'static str;
 /// with or without its sender: `m`, `m from n0`. A node whose next state is `fails` fails an assertion.
 struct Row(usize, Text, Text, Text, &'static [Act]);
 
+macro_rules! rows {
+    ($($node:literal: $state:literal, $event:literal => $next:literal $(, $act:expr)*;)*) => {
+        &[$(Row($node, $state, $event, $next, &[$($act),*])),*]
+    };
+}
+
 #[derive(Clone, Copy)]
 enum Act {
     Send(usize, Text),
@@ -228,20 +234,20 @@ fn nothing_impossible_is_made(cluster: impl Fn() -> Cluster<Table>) {
 fn a_state_with_two_histories_receives_what_one_of_them_has_not() {
     // `both` is first reached by m. A history kept for that way alone says that m has been received there, but by way
     // of n it has not.
-    const ROWS: Rows = &[
-        Row(0, "idle", "start", "idle", &[Send(1, "m"), Send(1, "n")]),
-        Row(1, "idle", "m", "both", &[]),
-        Row(1, "idle", "n", "both", &[]),
-        Row(1, "both", "m", "bad", &[]),
-    ];
+    const ROWS: Rows = rows! {
+        0: "idle", "start" => "idle", Send(1, "m"), Send(1, "n");
+        1: "idle", "m" => "both";
+        1: "idle", "n" => "both";
+        1: "both", "m" => "bad";
+    };
     bad_happens(|| table(2, ROWS));
     // Without n the state has one history, and m has one copy.
-    const ONE_WAY: Rows = &[
-        Row(0, "idle", "start", "idle", &[Send(1, "m")]),
-        Row(1, "idle", "m", "both", &[]),
-        Row(1, "idle", "n", "both", &[]),
-        Row(1, "both", "m", "bad", &[]),
-    ];
+    const ONE_WAY: Rows = rows! {
+        0: "idle", "start" => "idle", Send(1, "m");
+        1: "idle", "m" => "both";
+        1: "idle", "n" => "both";
+        1: "both", "m" => "bad";
+    };
     bad_never_happens(|| table(2, ONE_WAY));
     nothing_impossible_is_made(|| table(2, ONE_WAY));
 }
@@ -249,20 +255,20 @@ fn a_state_with_two_histories_receives_what_one_of_them_has_not() {
 #[test]
 fn a_message_that_is_sent_twice_is_received_twice_in_one_history() {
     // With a limit of no duplicates the second m is never sent; with a history of contents it is never received.
-    const ROWS: Rows = &[
-        Row(0, "idle", "call go", "idle", &[Send(1, "m")]),
-        Row(1, "idle", "m", "one", &[]),
-        Row(1, "one", "m", "bad", &[]),
-    ];
+    const ROWS: Rows = rows! {
+        0: "idle", "call go" => "idle", Send(1, "m");
+        1: "idle", "m" => "one";
+        1: "one", "m" => "bad";
+    };
     bad_happens(|| table(2, ROWS).calls(0, ["go", "go"]));
     bad_never_happens(|| table(2, ROWS).calls(0, ["go"]));
     nothing_impossible_is_made(|| table(2, ROWS).calls(0, ["go"]));
     // Two senders of the same content to a third are no duplicates either, nor are two copies from one step.
-    const AT_ONCE: Rows = &[
-        Row(0, "idle", "start", "idle", &[Send(1, "m"), Send(1, "m")]),
-        Row(1, "idle", "m", "one", &[]),
-        Row(1, "one", "m", "bad", &[]),
-    ];
+    const AT_ONCE: Rows = rows! {
+        0: "idle", "start" => "idle", Send(1, "m"), Send(1, "m");
+        1: "idle", "m" => "one";
+        1: "one", "m" => "bad";
+    };
     bad_happens(|| table(2, AT_ONCE));
 }
 
@@ -270,19 +276,19 @@ fn a_message_that_is_sent_twice_is_received_twice_in_one_history() {
 fn a_step_that_changes_nothing_but_sends_is_part_of_an_execution() {
     // Node 0 answers and stays as it is. Who follows predecessors without self-references finds no answer in its
     // history, and takes what it leads to for impossible.
-    const ONE_ANSWER: Rows = &[
-        Row(1, "idle", "start", "idle", &[Send(0, "ask")]),
-        Row(0, "idle", "ask", "idle", &[Send(1, "answer")]),
-        Row(1, "idle", "answer", "bad", &[]),
-    ];
+    const ONE_ANSWER: Rows = rows! {
+        1: "idle", "start" => "idle", Send(0, "ask");
+        0: "idle", "ask" => "idle", Send(1, "answer");
+        1: "idle", "answer" => "bad";
+    };
     bad_happens(|| table(2, ONE_ANSWER));
     // It can be needed more than once, and happens as often as it is asked for.
-    const TWO_ANSWERS: Rows = &[
-        Row(1, "idle", "call ask", "idle", &[Send(0, "ask")]),
-        Row(0, "idle", "ask", "idle", &[Send(1, "answer")]),
-        Row(1, "idle", "answer", "answered", &[]),
-        Row(1, "answered", "answer", "bad", &[]),
-    ];
+    const TWO_ANSWERS: Rows = rows! {
+        1: "idle", "call ask" => "idle", Send(0, "ask");
+        0: "idle", "ask" => "idle", Send(1, "answer");
+        1: "idle", "answer" => "answered";
+        1: "answered", "answer" => "bad";
+    };
     bad_happens(|| table(2, TWO_ANSWERS).calls(1, ["ask", "ask"]));
     bad_never_happens(|| table(2, TWO_ANSWERS).calls(1, ["ask"]));
     nothing_impossible_is_made(|| table(2, TWO_ANSWERS).calls(1, ["ask"]));
@@ -291,19 +297,13 @@ fn a_step_that_changes_nothing_but_sends_is_part_of_an_execution() {
 #[test]
 fn a_timer_that_changes_nothing_but_sends_runs_out_as_often_as_it_takes() {
     // The timer sets itself again: the local state after it is the one before it.
-    const ROWS: Rows = &[
-        Row(0, "idle", "start", "idle", &[Set("tick")]),
-        Row(
-            0,
-            "idle",
-            "timer tick",
-            "idle",
-            &[Send(1, "m"), Set("tick")],
-        ),
-        Row(1, "idle", "m", "one", &[]),
-        Row(1, "one", "m", "two", &[]),
-        Row(1, "two", "m", "bad", &[]),
-    ];
+    const ROWS: Rows = rows! {
+        0: "idle", "start" => "idle", Set("tick");
+        0: "idle", "timer tick" => "idle", Send(1, "m"), Set("tick");
+        1: "idle", "m" => "one";
+        1: "one", "m" => "two";
+        1: "two", "m" => "bad";
+    };
     bad_happens_in_a_space_without_end(|| table(2, ROWS));
     bad_happens(|| table(2, ROWS).network(Network::ordered().capacity(1)));
     bad_never_happens(|| table(2, ROWS).timer_budget(Timer::new("tick"), 2));
@@ -314,31 +314,31 @@ fn a_timer_that_changes_nothing_but_sends_runs_out_as_often_as_it_takes() {
 fn what_was_rejected_is_verified_again_when_another_way_to_it_comes_up() {
     // `bad` is met at once by receiving the only m twice, which is rejected. What makes it possible comes much later,
     // and brings no new local state: the last is that of node 0 or 2 before `late` is on its way.
-    const ROWS: Rows = &[
-        Row(0, "idle", "start", "idle", &[Send(1, "m"), Send(2, "a")]),
-        Row(1, "idle", "m", "one", &[]),
-        Row(1, "one", "m", "bad", &[]),
-        Row(2, "idle", "a", "a", &[Send(0, "b")]),
-        Row(0, "idle", "b", "b", &[Send(2, "c")]),
-        Row(2, "a", "c", "c", &[Send(0, "d")]),
-        Row(0, "b", "d", "d", &[Send(2, "e")]),
-        Row(2, "c", "e", "e", &[Send(1, "late")]),
-        Row(1, "one", "late", "bad", &[]),
-    ];
+    const ROWS: Rows = rows! {
+        0: "idle", "start" => "idle", Send(1, "m"), Send(2, "a");
+        1: "idle", "m" => "one";
+        1: "one", "m" => "bad";
+        2: "idle", "a" => "a", Send(0, "b");
+        0: "idle", "b" => "b", Send(2, "c");
+        2: "a", "c" => "c", Send(0, "d");
+        0: "b", "d" => "d", Send(2, "e");
+        2: "c", "e" => "e", Send(1, "late");
+        1: "one", "late" => "bad";
+    };
     bad_happens(|| table(3, ROWS));
     // Two local states each of which can happen: only together they are bad. That node 1 is `over` while node 2 is
     // `early` is met through the m that node 1 receives twice; what makes it possible is the same late message, which
     // node 0 sends whether or not node 2 has moved.
-    const PAIR: Rows = &[
-        Row(0, "idle", "start", "idle", &[Send(1, "m"), Send(3, "a")]),
-        Row(1, "idle", "m", "one", &[]),
-        Row(1, "one", "m", "over", &[]),
-        Row(3, "idle", "a", "a", &[Send(0, "b")]),
-        Row(0, "idle", "b", "b", &[Send(3, "c")]),
-        Row(3, "a", "c", "c", &[Send(1, "late")]),
-        Row(1, "one", "late", "over", &[]),
-        Row(2, "idle", "call go", "early", &[]),
-    ];
+    const PAIR: Rows = rows! {
+        0: "idle", "start" => "idle", Send(1, "m"), Send(3, "a");
+        1: "idle", "m" => "one";
+        1: "one", "m" => "over";
+        3: "idle", "a" => "a", Send(0, "b");
+        0: "idle", "b" => "b", Send(3, "c");
+        3: "a", "c" => "c", Send(1, "late");
+        1: "one", "late" => "over";
+        2: "idle", "call go" => "early";
+    };
     let apart = || {
         Check::new(table(4, PAIR).calls(2, ["go"])).always_compatible(
             "never over and early",
@@ -353,39 +353,33 @@ fn what_was_rejected_is_verified_again_when_another_way_to_it_comes_up() {
         })
     });
     // Where the late message never comes, it stays rejected.
-    const NEVER: Rows = &[
-        Row(0, "idle", "start", "idle", &[Send(1, "m"), Send(2, "a")]),
-        Row(1, "idle", "m", "one", &[]),
-        Row(1, "one", "m", "bad", &[]),
-        Row(2, "idle", "a", "a", &[Send(0, "b")]),
-        Row(1, "one", "late", "bad", &[]),
-    ];
+    const NEVER: Rows = rows! {
+        0: "idle", "start" => "idle", Send(1, "m"), Send(2, "a");
+        1: "idle", "m" => "one";
+        1: "one", "m" => "bad";
+        2: "idle", "a" => "a", Send(0, "b");
+        1: "one", "late" => "bad";
+    };
     bad_never_happens(|| table(3, NEVER));
     nothing_impossible_is_made(|| table(3, NEVER));
 }
 
 /// Node 1 fails when it is to use what it has not been granted.
-const USES_TOO_EARLY: Rows = &[
-    Row(
-        0,
-        "idle",
-        "start",
-        "idle",
-        &[Send(1, "grant"), Send(1, "use")],
-    ),
-    Row(1, "idle", "use", "fails", &[]),
-    Row(1, "idle", "grant", "granted", &[]),
-    Row(1, "granted", "use", "used", &[]),
-];
+const USES_TOO_EARLY: Rows = rows! {
+    0: "idle", "start" => "idle", Send(1, "grant"), Send(1, "use");
+    1: "idle", "use" => "fails";
+    1: "idle", "grant" => "granted";
+    1: "granted", "use" => "used";
+};
 
 /// The same, but only what is granted is used.
-const USES_IN_TIME: Rows = &[
-    Row(0, "idle", "start", "idle", &[Send(1, "grant")]),
-    Row(1, "idle", "grant", "granted", &[Send(0, "thanks")]),
-    Row(0, "idle", "thanks", "thanked", &[Send(1, "use")]),
-    Row(1, "idle", "use", "fails", &[]),
-    Row(1, "granted", "use", "used", &[]),
-];
+const USES_IN_TIME: Rows = rows! {
+    0: "idle", "start" => "idle", Send(1, "grant");
+    1: "idle", "grant" => "granted", Send(0, "thanks");
+    0: "idle", "thanks" => "thanked", Send(1, "use");
+    1: "idle", "use" => "fails";
+    1: "granted", "use" => "used";
+};
 
 #[test]
 fn an_assertion_that_fails_is_reported_even_where_others_fail_on_what_cannot_arrive() {
@@ -394,14 +388,14 @@ fn an_assertion_that_fails_is_reported_even_where_others_fail_on_what_cannot_arr
     violated(|| Check::new(table(2, USES_TOO_EARLY)));
     holds(|| Check::new(table(2, USES_IN_TIME)));
     // The late failure of one that fails on impossible inputs as well.
-    const BOTH: Rows = &[
-        Row(0, "idle", "start", "idle", &[Send(1, "grant")]),
-        Row(1, "idle", "grant", "granted", &[Send(0, "thanks")]),
-        Row(0, "idle", "thanks", "thanked", &[Send(1, "use")]),
-        Row(1, "idle", "use", "fails", &[]),
-        Row(1, "granted", "use", "used", &[Send(0, "done")]),
-        Row(0, "thanked", "done", "fails", &[]),
-    ];
+    const BOTH: Rows = rows! {
+        0: "idle", "start" => "idle", Send(1, "grant");
+        1: "idle", "grant" => "granted", Send(0, "thanks");
+        0: "idle", "thanks" => "thanked", Send(1, "use");
+        1: "idle", "use" => "fails";
+        1: "granted", "use" => "used", Send(0, "done");
+        0: "thanked", "done" => "fails";
+    };
     violated(|| Check::new(table(2, BOTH)));
 }
 
@@ -453,14 +447,14 @@ fn an_unwrap_that_no_execution_fails_on_is_no_violation() {
 fn a_content_that_is_sent_with_two_pasts_meets_whatever_either_lets_it() {
     // m is first sent after node 1's call, and then also without it, after two calls of node 2 and so later. Node 1 is
     // bad if it receives m before its call: only the second past lets it.
-    const ROWS: Rows = &[
-        Row(1, "idle", "call go", "called", &[Send(0, "x")]),
-        Row(2, "idle", "call first", "first", &[]),
-        Row(2, "first", "call second", "second", &[Send(0, "y")]),
-        Row(0, "idle", "x", "x", &[Send(1, "m")]),
-        Row(0, "idle", "y", "y", &[Send(1, "m")]),
-        Row(1, "idle", "m", "bad", &[]),
-    ];
+    const ROWS: Rows = rows! {
+        1: "idle", "call go" => "called", Send(0, "x");
+        2: "idle", "call first" => "first";
+        2: "first", "call second" => "second", Send(0, "y");
+        0: "idle", "x" => "x", Send(1, "m");
+        0: "idle", "y" => "y", Send(1, "m");
+        1: "idle", "m" => "bad";
+    };
     bad_happens(|| {
         table(3, ROWS)
             .calls(1, ["go"])
@@ -473,23 +467,17 @@ fn a_content_that_is_sent_with_two_pasts_meets_whatever_either_lets_it() {
 #[test]
 fn a_pair_that_was_refused_is_offered_again_when_the_past_of_the_message_weakens() {
     // m is first sent after the calls of nodes 1 and 2; after a detour also after that of node 2 alone.
-    const ROWS: Rows = &[
-        Row(1, "idle", "call go", "called", &[Send(0, "x")]),
-        Row(
-            2,
-            "idle",
-            "call go",
-            "called",
-            &[Send(0, "y"), Send(3, "a")],
-        ),
-        Row(0, "idle", "x", "x", &[]),
-        Row(0, "x", "y", "xy", &[Send(1, "m")]),
-        Row(3, "idle", "a", "a", &[Send(2, "b")]),
-        Row(2, "called", "b", "b", &[Send(3, "c")]),
-        Row(3, "a", "c", "c", &[Send(0, "z")]),
-        Row(0, "idle", "z", "z", &[Send(1, "m")]),
-        Row(1, "idle", "m", "bad", &[]),
-    ];
+    const ROWS: Rows = rows! {
+        1: "idle", "call go" => "called", Send(0, "x");
+        2: "idle", "call go" => "called", Send(0, "y"), Send(3, "a");
+        0: "idle", "x" => "x";
+        0: "x", "y" => "xy", Send(1, "m");
+        3: "idle", "a" => "a", Send(2, "b");
+        2: "called", "b" => "b", Send(3, "c");
+        3: "a", "c" => "c", Send(0, "z");
+        0: "idle", "z" => "z", Send(1, "m");
+        1: "idle", "m" => "bad";
+    };
     bad_happens(|| table(4, ROWS).calls(1, ["go"]).calls(2, ["go"]));
     bad_never_happens(|| table(4, ROWS).calls(1, ["go"]));
 }
@@ -498,16 +486,16 @@ fn a_pair_that_was_refused_is_offered_again_when_the_past_of_the_message_weakens
 fn what_follows_from_a_state_follows_again_when_a_weaker_past_of_it_comes_up() {
     // Node 0 is `ready` first because of node 1's call, and after a detour without it. What it does there has no news of
     // its own: m is the same, and so is the state after it.
-    const ROWS: Rows = &[
-        Row(1, "idle", "call go", "called", &[Send(0, "x")]),
-        Row(2, "idle", "call go", "called", &[Send(3, "a")]),
-        Row(3, "idle", "a", "a", &[Send(2, "b")]),
-        Row(2, "called", "b", "b", &[Send(0, "x2")]),
-        Row(0, "idle", "x", "ready", &[Set("now")]),
-        Row(0, "idle", "x2", "ready", &[Set("now")]),
-        Row(0, "ready", "timer now", "done", &[Send(1, "m")]),
-        Row(1, "idle", "m", "bad", &[]),
-    ];
+    const ROWS: Rows = rows! {
+        1: "idle", "call go" => "called", Send(0, "x");
+        2: "idle", "call go" => "called", Send(3, "a");
+        3: "idle", "a" => "a", Send(2, "b");
+        2: "called", "b" => "b", Send(0, "x2");
+        0: "idle", "x" => "ready", Set("now");
+        0: "idle", "x2" => "ready", Set("now");
+        0: "ready", "timer now" => "done", Send(1, "m");
+        1: "idle", "m" => "bad";
+    };
     bad_happens(|| table(4, ROWS).calls(1, ["go"]).calls(2, ["go"]));
     bad_never_happens(|| table(4, ROWS).calls(1, ["go"]));
     nothing_impossible_is_made(|| table(4, ROWS).calls(1, ["go"]));
@@ -517,18 +505,12 @@ fn what_follows_from_a_state_follows_again_when_a_weaker_past_of_it_comes_up() {
 fn a_state_is_offered_what_was_refused_when_more_has_happened_to_its_node() {
     // After its timer node 1 is as it was before. The answer depends on the timer, so it is refused by node 1's state as
     // it was first reached, and must not be by the same state after the timer.
-    const ROWS: Rows = &[
-        Row(1, "idle", "start", "idle", &[Set("tick")]),
-        Row(
-            1,
-            "idle",
-            "timer tick",
-            "idle",
-            &[Set("tick"), Send(0, "ask")],
-        ),
-        Row(0, "idle", "ask", "asked", &[Send(1, "answer")]),
-        Row(1, "idle", "answer", "bad", &[]),
-    ];
+    const ROWS: Rows = rows! {
+        1: "idle", "start" => "idle", Set("tick");
+        1: "idle", "timer tick" => "idle", Set("tick"), Send(0, "ask");
+        0: "idle", "ask" => "asked", Send(1, "answer");
+        1: "idle", "answer" => "bad";
+    };
     bad_happens_in_a_space_without_end(|| table(2, ROWS));
     bad_happens(|| table(2, ROWS).network(Network::unordered().capacity(1)));
     bad_never_happens(|| table(2, ROWS).timer_budget(Timer::new("tick"), 0));
@@ -538,23 +520,23 @@ fn a_state_is_offered_what_was_refused_when_more_has_happened_to_its_node() {
 fn two_pasts_of_one_content_are_not_taken_for_one() {
     // m follows from either timer of node 1, of which only one runs out. With the union of both pasts m would wait for
     // both.
-    const ROWS: Rows = &[
-        Row(1, "idle", "start", "idle", &[Set("p"), Set("q")]),
-        Row(1, "idle", "timer p", "p", &[Cancel("q"), Send(0, "x")]),
-        Row(1, "idle", "timer q", "q", &[Cancel("p"), Send(0, "y")]),
-        Row(0, "idle", "x", "heard", &[Send(1, "m")]),
-        Row(0, "idle", "y", "heard", &[Send(1, "m")]),
-        Row(1, "p", "m", "bad", &[]),
-    ];
+    const ROWS: Rows = rows! {
+        1: "idle", "start" => "idle", Set("p"), Set("q");
+        1: "idle", "timer p" => "p", Cancel("q"), Send(0, "x");
+        1: "idle", "timer q" => "q", Cancel("p"), Send(0, "y");
+        0: "idle", "x" => "heard", Send(1, "m");
+        0: "idle", "y" => "heard", Send(1, "m");
+        1: "p", "m" => "bad";
+    };
     bad_happens(|| table(2, ROWS));
     // Which of the two it was is in the state of node 0, and m carries it.
-    const TOLD: Rows = &[
-        Row(1, "idle", "start", "idle", &[Set("p"), Set("q")]),
-        Row(1, "idle", "timer p", "p", &[Cancel("q"), Send(0, "x")]),
-        Row(1, "idle", "timer q", "q", &[Cancel("p"), Send(0, "y")]),
-        Row(0, "idle", "y", "heard", &[Send(1, "m")]),
-        Row(1, "p", "m", "bad", &[]),
-    ];
+    const TOLD: Rows = rows! {
+        1: "idle", "start" => "idle", Set("p"), Set("q");
+        1: "idle", "timer p" => "p", Cancel("q"), Send(0, "x");
+        1: "idle", "timer q" => "q", Cancel("p"), Send(0, "y");
+        0: "idle", "y" => "heard", Send(1, "m");
+        1: "p", "m" => "bad";
+    };
     bad_never_happens(|| table(2, TOLD));
     nothing_impossible_is_made(|| table(2, TOLD));
 }
@@ -562,13 +544,13 @@ fn two_pasts_of_one_content_are_not_taken_for_one() {
 #[test]
 fn a_crash_does_not_undo_what_has_happened() {
     // m depends on the call that node 1 got before it crashed. A label that the crash clears would refuse m for ever.
-    const ROWS: Rows = &[
-        Row(1, "idle", "call go", "called", &[Send(0, "x")]),
-        Row(1, "called", "crash", "disk", &[]),
-        Row(1, "disk", "recover", "back", &[]),
-        Row(0, "idle", "x", "x", &[Send(1, "m")]),
-        Row(1, "back", "m", "bad", &[]),
-    ];
+    const ROWS: Rows = rows! {
+        1: "idle", "call go" => "called", Send(0, "x");
+        1: "called", "crash" => "disk";
+        1: "disk", "recover" => "back";
+        0: "idle", "x" => "x", Send(1, "m");
+        1: "back", "m" => "bad";
+    };
     let with = |faults: Faults| move || table(2, ROWS).calls(1, ["go"]).faults(faults);
     bad_happens(with(crashes(1)));
     bad_never_happens(with(crashes(1).and(restarts(0))));
@@ -579,14 +561,14 @@ fn a_crash_does_not_undo_what_has_happened() {
 #[test]
 fn a_message_from_before_a_crash_is_received_after_a_second_crash() {
     // The first crash and restart are in the past of m, the second are not.
-    const ROWS: Rows = &[
-        Row(1, "idle", "crash", "disk", &[]),
-        Row(1, "disk", "recover", "back", &[Send(0, "x")]),
-        Row(1, "back", "crash", "disk again", &[]),
-        Row(1, "disk again", "recover", "back again", &[]),
-        Row(0, "idle", "x", "x", &[Send(1, "m")]),
-        Row(1, "back again", "m", "bad", &[]),
-    ];
+    const ROWS: Rows = rows! {
+        1: "idle", "crash" => "disk";
+        1: "disk", "recover" => "back", Send(0, "x");
+        1: "back", "crash" => "disk again";
+        1: "disk again", "recover" => "back again";
+        0: "idle", "x" => "x", Send(1, "m");
+        1: "back again", "m" => "bad";
+    };
     let with = |faults: Faults| move || table(2, ROWS).faults(faults);
     bad_happens(with(crashes(2)));
     bad_never_happens(with(crashes(1)));
@@ -596,42 +578,30 @@ fn a_message_from_before_a_crash_is_received_after_a_second_crash() {
 #[test]
 fn a_timer_without_a_budget_is_not_counted_for_ever() {
     // If each time that it runs out were an event of its own, labels would grow without end, and so would the search.
-    const ROWS: Rows = &[
-        Row(0, "idle", "start", "even", &[Set("tick")]),
-        Row(0, "even", "timer tick", "odd", &[Set("tick")]),
-        Row(0, "odd", "timer tick", "even", &[Set("tick")]),
-        Row(
-            0,
-            "even",
-            "call say",
-            "said",
-            &[Send(1, "even"), Cancel("tick")],
-        ),
-        Row(
-            0,
-            "odd",
-            "call say",
-            "said",
-            &[Send(1, "odd"), Cancel("tick")],
-        ),
-        Row(1, "idle", "even", "even", &[]),
-        Row(1, "idle", "odd", "odd", &[]),
-        Row(1, "even", "odd", "bad", &[]),
-        Row(1, "odd", "even", "bad", &[]),
-    ];
+    const ROWS: Rows = rows! {
+        0: "idle", "start" => "even", Set("tick");
+        0: "even", "timer tick" => "odd", Set("tick");
+        0: "odd", "timer tick" => "even", Set("tick");
+        0: "even", "call say" => "said", Send(1, "even"), Cancel("tick");
+        0: "odd", "call say" => "said", Send(1, "odd"), Cancel("tick");
+        1: "idle", "even" => "even";
+        1: "idle", "odd" => "odd";
+        1: "even", "odd" => "bad";
+        1: "odd", "even" => "bad";
+    };
     bad_never_happens(|| table(2, ROWS).calls(0, ["say"]));
     nothing_impossible_is_made(|| table(2, ROWS).calls(0, ["say"]));
-    const TWICE: Rows = &[
-        Row(0, "idle", "start", "even", &[Set("tick")]),
-        Row(0, "even", "timer tick", "odd", &[Set("tick")]),
-        Row(0, "odd", "timer tick", "even", &[Set("tick")]),
-        Row(0, "even", "call say", "even", &[Send(1, "even")]),
-        Row(0, "odd", "call say", "odd", &[Send(1, "odd")]),
-        Row(1, "idle", "even", "even", &[]),
-        Row(1, "idle", "odd", "odd", &[]),
-        Row(1, "even", "odd", "bad", &[]),
-        Row(1, "odd", "even", "bad", &[]),
-    ];
+    const TWICE: Rows = rows! {
+        0: "idle", "start" => "even", Set("tick");
+        0: "even", "timer tick" => "odd", Set("tick");
+        0: "odd", "timer tick" => "even", Set("tick");
+        0: "even", "call say" => "even", Send(1, "even");
+        0: "odd", "call say" => "odd", Send(1, "odd");
+        1: "idle", "even" => "even";
+        1: "idle", "odd" => "odd";
+        1: "even", "odd" => "bad";
+        1: "odd", "even" => "bad";
+    };
     bad_happens(|| table(2, TWICE).calls(0, ["say", "say"]));
 }
 
@@ -661,18 +631,12 @@ impl Node for Counter {
 #[test]
 fn what_is_sent_on_a_timer_for_ever_does_not_keep_a_search_of_local_states_from_its_end() {
     // There is no end to what can be in flight, so only the levels that look at no network come to an end.
-    const ROWS: Rows = &[
-        Row(0, "idle", "start", "idle", &[Set("tick")]),
-        Row(
-            0,
-            "idle",
-            "timer tick",
-            "idle",
-            &[Set("tick"), Send(1, "ping")],
-        ),
-        Row(1, "idle", "ping", "idle", &[Send(0, "pong")]),
-        Row(0, "idle", "pong", "heard", &[]),
-    ];
+    const ROWS: Rows = rows! {
+        0: "idle", "start" => "idle", Set("tick");
+        0: "idle", "timer tick" => "idle", Set("tick"), Send(1, "ping");
+        1: "idle", "ping" => "idle", Send(0, "pong");
+        0: "idle", "pong" => "heard";
+    };
     for level in [Pruning::Plain, Pruning::Coarse, Pruning::Adaptive] {
         let check = never_bad(table(2, ROWS))
             .reachable_for_some("a pong is heard", |node| node.state() == Some(&"heard"));
@@ -700,20 +664,20 @@ fn what_breeds_without_end_at_other_levels_ends_at_the_refined_one() {
 
 #[test]
 fn one_copy_is_received_once() {
-    const ROWS: Rows = &[
-        Row(0, "idle", "start", "idle", &[Send(1, "m")]),
-        Row(1, "idle", "m", "one", &[]),
-        Row(1, "one", "m", "fails", &[]),
-    ];
+    const ROWS: Rows = rows! {
+        0: "idle", "start" => "idle", Send(1, "m");
+        1: "idle", "m" => "one";
+        1: "one", "m" => "fails";
+    };
     holds(|| Check::new(table(2, ROWS)));
     nothing_impossible_is_made(|| table(2, ROWS));
     violated(|| Check::new(table(2, ROWS).faults(duplicates(1))));
-    const STATES: Rows = &[
-        Row(0, "idle", "start", "idle", &[Send(1, "m")]),
-        Row(1, "idle", "m", "one", &[]),
-        Row(1, "one", "m", "two", &[]),
-        Row(1, "two", "m", "bad", &[]),
-    ];
+    const STATES: Rows = rows! {
+        0: "idle", "start" => "idle", Send(1, "m");
+        1: "idle", "m" => "one";
+        1: "one", "m" => "two";
+        1: "two", "m" => "bad";
+    };
     for network in [Network::unordered, Network::ordered] {
         let with = |faults: Faults| move || table(2, STATES).network(network()).faults(faults);
         nothing_impossible_is_made(with(Faults::none()));
@@ -726,14 +690,14 @@ fn one_copy_is_received_once() {
 #[test]
 fn two_nodes_do_not_crash_on_a_budget_of_one() {
     // Each crash by itself is within the budget, and so is each of the messages that tell of it.
-    const ROWS: Rows = &[
-        Row(0, "idle", "crash", "disk 0", &[]),
-        Row(1, "idle", "crash", "disk 0", &[]),
-        Row(0, "disk 0", "recover", "back", &[Send(2, "back")]),
-        Row(1, "disk 0", "recover", "back", &[Send(2, "back")]),
-        Row(2, "idle", "back", "one is back", &[]),
-        Row(2, "one is back", "back", "bad", &[]),
-    ];
+    const ROWS: Rows = rows! {
+        0: "idle", "crash" => "disk 0";
+        1: "idle", "crash" => "disk 0";
+        0: "disk 0", "recover" => "back", Send(2, "back");
+        1: "disk 0", "recover" => "back", Send(2, "back");
+        2: "idle", "back" => "one is back";
+        2: "one is back", "back" => "bad";
+    };
     let with = |budget| move || table(3, ROWS).faults(crashes(budget));
     bad_happens(with(2));
     bad_never_happens(with(1));
@@ -757,17 +721,17 @@ fn two_nodes_do_not_crash_on_a_budget_of_one() {
 #[test]
 fn two_links_do_not_lose_on_a_budget_of_one() {
     // On an ordered link the second message arrives first only if the first is lost.
-    const ROWS: Rows = &[
-        Row(0, "idle", "start", "idle", &[Send(2, "a"), Send(2, "b")]),
-        Row(1, "idle", "start", "idle", &[Send(2, "a"), Send(2, "b")]),
-        Row(2, "idle", "a", "over", &[]),
-        Row(2, "idle", "b from n0", "b0", &[]),
-        Row(2, "idle", "b from n1", "b1", &[]),
-        Row(2, "b0", "a", "over", &[]),
-        Row(2, "b1", "a", "over", &[]),
-        Row(2, "b0", "b", "bad", &[]),
-        Row(2, "b1", "b", "bad", &[]),
-    ];
+    const ROWS: Rows = rows! {
+        0: "idle", "start" => "idle", Send(2, "a"), Send(2, "b");
+        1: "idle", "start" => "idle", Send(2, "a"), Send(2, "b");
+        2: "idle", "a" => "over";
+        2: "idle", "b from n0" => "b0";
+        2: "idle", "b from n1" => "b1";
+        2: "b0", "a" => "over";
+        2: "b1", "a" => "over";
+        2: "b0", "b" => "bad";
+        2: "b1", "b" => "bad";
+    };
     let with = |budget| {
         let links = || Network::ordered();
         move || table(3, ROWS).network(links()).faults(drops(budget))
@@ -779,28 +743,28 @@ fn two_links_do_not_lose_on_a_budget_of_one() {
 
 #[test]
 fn two_messages_are_not_doubled_on_a_budget_of_one() {
-    const ROWS: Rows = &[
-        Row(0, "idle", "start", "idle", &[Send(2, "a")]),
-        Row(1, "idle", "start", "idle", &[Send(2, "b")]),
-        Row(2, "idle", "a", "a", &[]),
-        Row(2, "a", "a", "aa", &[]),
-        Row(2, "aa", "b", "aab", &[]),
-        Row(2, "aab", "b", "bad", &[]),
-    ];
+    const ROWS: Rows = rows! {
+        0: "idle", "start" => "idle", Send(2, "a");
+        1: "idle", "start" => "idle", Send(2, "b");
+        2: "idle", "a" => "a";
+        2: "a", "a" => "aa";
+        2: "aa", "b" => "aab";
+        2: "aab", "b" => "bad";
+    };
     let with = |budget| move || table(3, ROWS).faults(duplicates(budget));
     bad_never_happens(with(1));
     nothing_impossible_is_made(with(1));
     bad_happens(with(2));
     // Nor on two nodes that know nothing of each other, whose news come together at node 0.
-    const TOLD: Rows = &[
-        Row(0, "idle", "start", "idle", &[Send(1, "m"), Send(2, "m")]),
-        Row(1, "idle", "m", "one", &[]),
-        Row(2, "idle", "m", "one", &[]),
-        Row(1, "one", "m", "two", &[Send(0, "twice")]),
-        Row(2, "one", "m", "two", &[Send(0, "twice")]),
-        Row(0, "idle", "twice", "told", &[]),
-        Row(0, "told", "twice", "bad", &[]),
-    ];
+    const TOLD: Rows = rows! {
+        0: "idle", "start" => "idle", Send(1, "m"), Send(2, "m");
+        1: "idle", "m" => "one";
+        2: "idle", "m" => "one";
+        1: "one", "m" => "two", Send(0, "twice");
+        2: "one", "m" => "two", Send(0, "twice");
+        0: "idle", "twice" => "told";
+        0: "told", "twice" => "bad";
+    };
     let with = |budget| move || table(3, TOLD).faults(duplicates(budget));
     bad_never_happens(with(1));
     nothing_impossible_is_made(with(1));
@@ -812,45 +776,39 @@ fn two_messages_are_not_doubled_on_a_budget_of_one() {
 #[test]
 fn messages_overtake_each_other_only_on_an_unordered_network() {
     // A search that forgets the order of links takes what overtakes for possible; one that has it everywhere misses it.
-    const ROWS: Rows = &[
-        Row(0, "idle", "start", "idle", &[Send(1, "a"), Send(1, "b")]),
-        Row(1, "idle", "a", "a", &[]),
-        Row(1, "idle", "b", "bad", &[]),
-    ];
+    const ROWS: Rows = rows! {
+        0: "idle", "start" => "idle", Send(1, "a"), Send(1, "b");
+        1: "idle", "a" => "a";
+        1: "idle", "b" => "bad";
+    };
     bad_happens(|| table(2, ROWS).network(Network::unordered()));
     bad_never_happens(|| table(2, ROWS).network(Network::ordered()));
     nothing_impossible_is_made(|| table(2, ROWS).network(Network::ordered()));
     // Order is kept on one link, and not between two.
-    const TWO_LINKS: Rows = &[
-        Row(0, "idle", "start", "idle", &[Send(2, "a")]),
-        Row(1, "idle", "start", "idle", &[Send(2, "b")]),
-        Row(2, "idle", "a", "a", &[]),
-        Row(2, "idle", "b", "bad", &[]),
-    ];
+    const TWO_LINKS: Rows = rows! {
+        0: "idle", "start" => "idle", Send(2, "a");
+        1: "idle", "start" => "idle", Send(2, "b");
+        2: "idle", "a" => "a";
+        2: "idle", "b" => "bad";
+    };
     bad_happens(|| table(3, TWO_LINKS).network(Network::ordered()));
     // What is ignored is out of the way of what comes behind it.
-    const IGNORED: Rows = &[
-        Row(
-            0,
-            "idle",
-            "start",
-            "idle",
-            &[Send(1, "nothing"), Send(1, "b")],
-        ),
-        Row(1, "idle", "b", "bad", &[]),
-    ];
+    const IGNORED: Rows = rows! {
+        0: "idle", "start" => "idle", Send(1, "nothing"), Send(1, "b");
+        1: "idle", "b" => "bad";
+    };
     bad_happens(|| table(2, IGNORED).network(Network::ordered()));
 }
 
 #[test]
 fn a_message_from_before_a_crash_is_lost_with_an_ordered_link() {
     // Over UDP it is still under way when node 1 is back.
-    const ROWS: Rows = &[
-        Row(0, "idle", "start", "idle", &[Send(1, "m")]),
-        Row(1, "idle", "crash", "disk", &[]),
-        Row(1, "disk", "recover", "back", &[]),
-        Row(1, "back", "m", "bad", &[]),
-    ];
+    const ROWS: Rows = rows! {
+        0: "idle", "start" => "idle", Send(1, "m");
+        1: "idle", "crash" => "disk";
+        1: "disk", "recover" => "back";
+        1: "back", "m" => "bad";
+    };
     bad_happens(|| table(2, ROWS).faults(crashes(1)));
     bad_never_happens(|| {
         table(2, ROWS)
@@ -858,30 +816,30 @@ fn a_message_from_before_a_crash_is_lost_with_an_ordered_link() {
             .faults(crashes(1))
     });
     // What is sent behind the lost one arrives.
-    const SENT_LATER: Rows = &[
-        Row(0, "idle", "start", "idle", &[Send(1, "m")]),
-        Row(0, "idle", "call go", "gone", &[Send(1, "n")]),
-        Row(1, "idle", "crash", "disk", &[]),
-        Row(1, "disk", "recover", "back", &[]),
-        Row(1, "back", "n", "bad", &[]),
-    ];
+    const SENT_LATER: Rows = rows! {
+        0: "idle", "start" => "idle", Send(1, "m");
+        0: "idle", "call go" => "gone", Send(1, "n");
+        1: "idle", "crash" => "disk";
+        1: "disk", "recover" => "back";
+        1: "back", "n" => "bad";
+    };
     let ordered = || table(2, SENT_LATER).network(Network::ordered());
     bad_happens(|| ordered().calls(0, ["go"]).faults(crashes(1)));
     bad_never_happens(|| ordered().calls(0, ["go"]));
 }
 
 /// Node 1 is told that a link of its is back, and by the message from before.
-const BACK_FROM_0: Rows = &[
-    Row(0, "idle", "start", "idle", &[Send(1, "m")]),
-    Row(1, "idle", "back from n0", "back", &[]),
-    Row(1, "back", "m", "bad", &[]),
-];
+const BACK_FROM_0: Rows = rows! {
+    0: "idle", "start" => "idle", Send(1, "m");
+    1: "idle", "back from n0" => "back";
+    1: "back", "m" => "bad";
+};
 
-const BACK_FROM_2: Rows = &[
-    Row(0, "idle", "start", "idle", &[Send(1, "m")]),
-    Row(1, "idle", "back from n2", "back", &[]),
-    Row(1, "back", "m", "bad", &[]),
-];
+const BACK_FROM_2: Rows = rows! {
+    0: "idle", "start" => "idle", Send(1, "m");
+    1: "idle", "back from n2" => "back";
+    1: "back", "m" => "bad";
+};
 
 #[test]
 fn a_partition_loses_what_is_under_way_across_it_and_nothing_else() {
@@ -900,17 +858,17 @@ fn a_partition_loses_what_is_under_way_across_it_and_nothing_else() {
 #[test]
 fn what_is_sent_across_a_cut_is_lost_and_after_it_arrives() {
     // Node 2 is cut off from node 0 alone: it knows that by a message from node 1, which got one from node 0.
-    const AFTER: Rows = &[
-        Row(0, "idle", "back from n1", "back", &[Send(1, "m")]),
-        Row(1, "idle", "back from n0", "back", &[]),
-        Row(1, "back", "m", "bad", &[]),
-    ];
+    const AFTER: Rows = rows! {
+        0: "idle", "back from n1" => "back", Send(1, "m");
+        1: "idle", "back from n0" => "back";
+        1: "back", "m" => "bad";
+    };
     // A message that is sent once the link is back is behind the notice only on an ordered network.
-    const BEFORE_THE_NOTICE: Rows = &[
-        Row(0, "idle", "back from n1", "back", &[Send(1, "m")]),
-        Row(1, "idle", "back from n0", "back", &[]),
-        Row(1, "idle", "m", "bad", &[]),
-    ];
+    const BEFORE_THE_NOTICE: Rows = rows! {
+        0: "idle", "back from n1" => "back", Send(1, "m");
+        1: "idle", "back from n0" => "back";
+        1: "idle", "m" => "bad";
+    };
     let with = |rows: Rows, network: fn() -> Network<Text>| {
         let links = move || network().reconnects_with("back");
         move || table(2, rows).network(links()).faults(partitions(1))
@@ -926,10 +884,10 @@ fn what_is_sent_across_a_cut_is_lost_and_after_it_arrives() {
 
 #[test]
 fn two_notices_of_one_link_take_two_partitions() {
-    const ROWS: Rows = &[
-        Row(1, "idle", "back", "one", &[]),
-        Row(1, "one", "back", "bad", &[]),
-    ];
+    const ROWS: Rows = rows! {
+        1: "idle", "back" => "one";
+        1: "one", "back" => "bad";
+    };
     for network in [Network::unordered, Network::ordered] {
         let with = |budget| {
             let links = move || network().reconnects_with("back");
@@ -943,25 +901,25 @@ fn two_notices_of_one_link_take_two_partitions() {
 
 #[test]
 fn what_is_sent_on_a_full_link_is_lost_until_a_receipt_makes_room() {
-    const AT_ONCE: Rows = &[
-        Row(0, "idle", "start", "idle", &[Send(1, "a"), Send(1, "b")]),
-        Row(1, "idle", "a", "a", &[]),
-        Row(1, "a", "b", "bad", &[]),
-        Row(1, "idle", "b", "bad", &[]),
-    ];
+    const AT_ONCE: Rows = rows! {
+        0: "idle", "start" => "idle", Send(1, "a"), Send(1, "b");
+        1: "idle", "a" => "a";
+        1: "a", "b" => "bad";
+        1: "idle", "b" => "bad";
+    };
     // The second is sent when it may be: then there is room if and only if the first has been received.
-    const IN_TIME: Rows = &[
-        Row(0, "idle", "start", "idle", &[Send(1, "a")]),
-        Row(0, "idle", "call go", "gone", &[Send(1, "b")]),
-        Row(1, "idle", "a", "a", &[]),
-        Row(1, "a", "b", "bad", &[]),
-    ];
-    const TOO_EARLY: Rows = &[
-        Row(0, "idle", "start", "idle", &[Send(1, "a")]),
-        Row(0, "idle", "call go", "gone", &[Send(1, "b")]),
-        Row(1, "idle", "a", "a", &[]),
-        Row(1, "idle", "b", "bad", &[]),
-    ];
+    const IN_TIME: Rows = rows! {
+        0: "idle", "start" => "idle", Send(1, "a");
+        0: "idle", "call go" => "gone", Send(1, "b");
+        1: "idle", "a" => "a";
+        1: "a", "b" => "bad";
+    };
+    const TOO_EARLY: Rows = rows! {
+        0: "idle", "start" => "idle", Send(1, "a");
+        0: "idle", "call go" => "gone", Send(1, "b");
+        1: "idle", "a" => "a";
+        1: "idle", "b" => "bad";
+    };
     for network in [Network::unordered, Network::ordered] {
         let with = |rows: Rows, room: usize| {
             move || {
@@ -990,13 +948,13 @@ fn what_is_sent_on_a_full_link_is_lost_until_a_receipt_makes_room() {
 #[test]
 fn room_is_made_on_one_link_and_not_on_another() {
     // Node 0 learns from node 2 that its message there has arrived. That makes no room on the way to node 1.
-    const ROWS: Rows = &[
-        Row(0, "idle", "start", "idle", &[Send(1, "a"), Send(2, "a")]),
-        Row(2, "idle", "a", "a", &[Send(0, "arrived")]),
-        Row(0, "idle", "arrived", "arrived", &[Send(1, "b")]),
-        Row(1, "idle", "a", "a", &[]),
-        Row(1, "idle", "b", "bad", &[]),
-    ];
+    const ROWS: Rows = rows! {
+        0: "idle", "start" => "idle", Send(1, "a"), Send(2, "a");
+        2: "idle", "a" => "a", Send(0, "arrived");
+        0: "idle", "arrived" => "arrived", Send(1, "b");
+        1: "idle", "a" => "a";
+        1: "idle", "b" => "bad";
+    };
     for network in [Network::unordered, Network::ordered] {
         bad_never_happens(|| table(3, ROWS).network(network().capacity(1)));
     }
@@ -1007,12 +965,12 @@ fn room_is_made_on_one_link_and_not_on_another() {
 #[test]
 fn a_notice_takes_no_room_from_what_is_said_after_it() {
     // Whatever notices and full links do to each other, all engines are of one mind on it.
-    const ROWS: Rows = &[
-        Row(0, "idle", "back", "back", &[Send(1, "m"), Send(1, "n")]),
-        Row(1, "idle", "m", "m", &[]),
-        Row(1, "idle", "n", "bad", &[]),
-        Row(1, "m", "n", "bad", &[]),
-    ];
+    const ROWS: Rows = rows! {
+        0: "idle", "back" => "back", Send(1, "m"), Send(1, "n");
+        1: "idle", "m" => "m";
+        1: "idle", "n" => "bad";
+        1: "m", "n" => "bad";
+    };
     for network in [Network::unordered, Network::ordered] {
         for room in [1, 2, 3] {
             at_every_level(&Pruning::ALL, || {
