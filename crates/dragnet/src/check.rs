@@ -400,10 +400,14 @@ impl<T: Target> Check<T> {
 
     /// Why it cannot be explored as it is, if it cannot.
     pub(crate) fn objection(&self) -> Option<String> {
-        self.target.objection().or_else(|| {
-            (self.options.engine == Engine::Local)
-                .then(|| self.objection_to_parts())
-                .flatten()
+        self.target.objection().or_else(|| match self.options.engine {
+            Engine::Local | Engine::Auto if self.options.exact => Some(
+                "the local engine tells pasts apart by their fingerprints; use the engine breadth, depth or random \
+                 to have whole states compared"
+                    .to_owned(),
+            ),
+            Engine::Local => self.objection_to_parts(),
+            _ => None,
         })
     }
 

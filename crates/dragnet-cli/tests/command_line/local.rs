@@ -75,6 +75,11 @@ fn what_the_local_engine_cannot_judge_is_said_in_a_line_with_who_can() {
         run.error_line(),
         &["this is no cluster", "breadth, depth or random"],
     );
+    for engine in ["local", "auto"] {
+        let run = Place::new().run(&format!("check paxos --engine {engine} --exact"));
+        assert_eq!(run.status, BAD_INPUT);
+        assert_says(run.error_line(), &["breadth, depth or random"]);
+    }
     let run = Place::new().run("check paxos --pruning coarse");
     assert_eq!(run.status, BAD_INPUT);
     assert_says(run.error_line(), &["--engine local"]);

@@ -99,7 +99,7 @@ impl Verifier<'_> {
     ) -> Option<Explored> {
         self.work.preliminary_violations += round.failing.len() as u64;
         for past in &round.failing {
-            if let Some(found) = self.confirm(unfolding, (past, true), examined, suspects) {
+            if let Some(found) = self.confirm(unfolding, past, None, examined, suspects) {
                 return Some(found);
             }
         }
@@ -113,7 +113,8 @@ impl Verifier<'_> {
             self.work.preliminary_violations += u64::from(wrong);
             if wrong || self.local.whole.is_wanted(local) {
                 let past = unfolding.past(point);
-                if let Some(found) = self.confirm(unfolding, (past, wrong), examined, suspects) {
+                let wanted = (!wrong).then_some(local);
+                if let Some(found) = self.confirm(unfolding, past, wanted, examined, suspects) {
                     return Some(found);
                 }
             }
@@ -123,7 +124,7 @@ impl Verifier<'_> {
             self.work.preliminary_violations += clashes.len() as u64;
             self.work.system_states += clashes.len() as u64;
             for past in clashes {
-                if let Some(found) = self.confirm(unfolding, (&past, true), examined, suspects) {
+                if let Some(found) = self.confirm(unfolding, &past, None, examined, suspects) {
                     return Some(found);
                 }
             }
@@ -217,20 +218,27 @@ impl Verifier<'_> {
         }
     }
 
-    /// Looks for an execution through the histories of a past. Where there is none, they become suspects.
+    /// Looks for an execution through the histories of a past, to something wrong or to a local state that is `wanted`.
+    /// Where there is none, they become suspects.
     fn confirm(
         &mut self,
         unfolding: &Unfolding<'_>,
-        (past, wrong): (&[u32], bool),
+        past: &[u32],
+        wanted: Option<u32>,
         examined: &mut Examined,
         suspects: &mut Suspects,
     ) -> Option<Explored> {
+        let wrong = wanted.is_none();
         if examined.rejected < PATIENCE {
             let cone = unfolding.cone(past);
             match self.search_through(&cone, None, !wrong) {
                 Confirmed::Found(found) => return Some(found),
                 Confirmed::Cut => {}
-                Confirmed::Rejected if !wrong && self.local.whole.is_content() => return None,
+                Confirmed::Rejected
+                    if wanted.is_some_and(|local| !self.local.whole.is_wanted(local)) =>
+                {
+                    return None;
+                }
                 Confirmed::Rejected => {
                     let exact = unfolding.is_exact() && self.local.whole.bounds_are_local();
                     assert!(
