@@ -54,6 +54,7 @@ fn a_message_from_before_a_crash_is_lost_with_an_ordered_link() {
         1: "idle", "m" => "over";
         1: "idle", "crash" => "disk";
         1: "disk", "recover" => "back";
+        1: "back", "m" => "over";
         1: "back", "n" => "bad";
     };
     let ordered = || table(2, SENT_LATER).network(Network::ordered());
