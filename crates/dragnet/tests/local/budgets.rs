@@ -58,6 +58,17 @@ fn two_nodes_do_not_crash_on_a_budget_of_one() {
     };
     holds(together(1));
     violated(together(2));
+    // Nor does a node crash that knows of the other's crash.
+    const WARNED: Rows = rows! {
+        0: "idle", "crash" => "disk";
+        0: "disk", "recover" => "back", Send(1, "back");
+        1: "idle", "back" => "warned";
+        1: "warned", "crash" => "disk of one who was warned";
+        1: "disk of one who was warned", "recover" => "bad";
+    };
+    bad_happens(|| table(2, WARNED).faults(crashes(2)));
+    bad_never_happens(|| table(2, WARNED).faults(crashes(1)));
+    nothing_impossible_is_made(|| table(2, WARNED).faults(crashes(1)));
     // Two crashes, but one restart.
     bad_never_happens(|| table(3, ROWS).faults(crashes(2).and(restarts(1))));
     nothing_impossible_is_made(|| table(3, ROWS).faults(crashes(2).and(restarts(1))));

@@ -5,7 +5,7 @@
 //! ones. Here is the smallest system that we know for each such corner. Most of them are tables: a node in a state, what
 //! happens to it, the state after it, and what it does. What no row speaks of changes nothing.
 //!
-//! Each system is checked at every level of pruning, by one thread and by two, and as three kinds of property. All must
+//! Each system is checked at every level of pruning, by one thread and by two, and as four kinds of property. All must
 //! come to the verdict of breadth first, with an execution that can be replayed, the same whatever the threads.
 
 mod budgets;

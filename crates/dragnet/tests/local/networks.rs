@@ -51,8 +51,10 @@ fn a_message_from_before_a_crash_is_lost_with_an_ordered_link() {
     const SENT_LATER: Rows = rows! {
         0: "idle", "start" => "idle", Send(1, "m");
         0: "idle", "call go" => "gone", Send(1, "n");
+        1: "idle", "m" => "over";
         1: "idle", "crash" => "disk";
         1: "disk", "recover" => "back";
+        1: "back", "m" => "over";
         1: "back", "n" => "bad";
     };
     let ordered = || table(2, SENT_LATER).network(Network::ordered());
@@ -184,9 +186,11 @@ fn what_is_sent_on_a_full_link_is_lost_until_a_receipt_makes_room() {
         };
         // No row speaks of the call where both are sent at once.
         bad_never_happens(with(AT_ONCE, 1));
+        nothing_impossible_is_made(with(AT_ONCE, 1));
         bad_happens(with(AT_ONCE, 2));
         bad_happens(with(IN_TIME, 1));
         bad_never_happens(with(TOO_EARLY, 1));
+        nothing_impossible_is_made(with(TOO_EARLY, 1));
         // A loss makes room as well.
         bad_happens(|| with(TOO_EARLY, 1)().faults(drops(1)));
     }

@@ -41,7 +41,7 @@ fn a_message_that_is_sent_twice_is_received_twice_in_one_history() {
     bad_happens(|| table(2, ROWS).calls(0, ["go", "go"]));
     bad_never_happens(|| table(2, ROWS).calls(0, ["go"]));
     nothing_impossible_is_made(|| table(2, ROWS).calls(0, ["go"]));
-    // Two senders of the same content to a third are no duplicates either, nor are two copies from one step.
+    // Two copies from one step are no duplicates either.
     const AT_ONCE: Rows = rows! {
         0: "idle", "start" => "idle", Send(1, "m"), Send(1, "m");
         1: "idle", "m" => "one";
