@@ -6,15 +6,18 @@
 mod breadth;
 mod crew;
 mod depth;
+mod engines;
 mod limits;
 mod local;
 mod path;
 mod quiet;
 mod random;
+mod replay;
 mod run;
 mod shorten;
 mod store;
 mod walk;
 
 pub use limits::{Control, Progress};
-pub(crate) use run::{check, check_or_replay, replay};
+pub(crate) use replay::{check_or_replay, replay};
+pub(crate) use run::check;

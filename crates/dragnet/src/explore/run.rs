@@ -1,46 +1,37 @@
-//! From a check to a verdict, and from a trace back to its execution.
+//! From a check to a verdict.
 
-use std::env;
-use std::path::Path as FilePath;
-use std::sync::atomic::AtomicUsize;
-use std::sync::atomic::Ordering::Relaxed;
-use std::sync::{Arc, mpsc};
-use std::thread;
-use std::time::{Duration, Instant};
+use std::sync::Arc;
+use std::time::Instant;
 
+use super::engines::{Searched, explore, race, taken_apart};
 use super::limits::{self, Control, Cut, Gauge};
-use super::local::{Local, Taken};
 use super::path::{Execution, Path, Wrong};
-use super::random::{self, Walks};
-use super::store::{Exact, Fingerprints, Store};
-use super::walk::{Explored, LeftOut, Space};
-use super::{breadth, depth, quiet, shorten};
+use super::walk::{LeftOut, Space};
+use super::{quiet, shorten};
 use crate::check::{Check, Engine, Options};
-use crate::property::{Bound, Properties, Property};
+use crate::property::{Bound, Properties};
 use crate::system::{FailureKind, System};
-use crate::tables::{Domain, Pair, Single};
-use crate::target::parts::Apart;
+use crate::tables::Domain;
 use crate::target::{Setting, Target};
-use crate::trace::{Key, SavedState, StateError, Trace, TraceStep};
+use crate::trace::{Key, SavedState, Trace, TraceStep};
 use crate::verdict::{
-    Counterexample, LocalWork, Outcome, Replay, ReplayError, Statistics, Style, Verdict, Violation,
-    ViolationKind, Waiting, test_name,
+    Counterexample, Outcome, Statistics, Verdict, Violation, ViolationKind, Waiting, test_name,
 };
 
 /// A check, ready to run.
-struct Prepared<T: Target> {
-    name: String,
-    system: T::System,
-    properties: Properties<T::System>,
-    within: Vec<Bound<T::System>>,
-    bounds: Vec<String>,
-    from: Option<SavedState>,
-    options: Options,
-    domain: Arc<Domain>,
+pub(super) struct Prepared<T: Target> {
+    pub(super) name: String,
+    pub(super) system: T::System,
+    pub(super) properties: Properties<T::System>,
+    pub(super) within: Vec<Bound<T::System>>,
+    pub(super) bounds: Vec<String>,
+    pub(super) from: Option<SavedState>,
+    pub(super) options: Options,
+    pub(super) domain: Arc<Domain>,
 }
 
 impl<T: Target> Prepared<T> {
-    fn new(check: Check<T>) -> Self {
+    pub(super) fn new(check: Check<T>) -> Self {
         if let Some(objection) = check.objection() {
             panic!("{objection}");
         }
@@ -71,7 +62,7 @@ impl<T: Target> Prepared<T> {
         }
     }
 
-    fn space(&self) -> Space<'_, T::System> {
+    pub(super) fn space(&self) -> Space<'_, T::System> {
         Space {
             system: &self.system,
             properties: &self.properties,
@@ -84,35 +75,11 @@ impl<T: Target> Prepared<T> {
     }
 }
 
-/// Runs a check, or, when `DRAGNET_REPLAY` names a trace of it, that trace.
-#[track_caller]
-pub(crate) fn check_or_replay<T: Target>(checked: Check<T>) -> Verdict {
-    let Some(file) = env::var_os("DRAGNET_REPLAY") else {
-        return check(checked, &Control::default());
-    };
-    let trace = match Trace::read(FilePath::new(&file)) {
-        Ok(trace) => trace,
-        Err(error) => panic!("{error}"),
-    };
-    let prepared = Prepared::new(checked);
-    if trace.system != prepared.name {
-        eprintln!(
-            "DRAGNET_REPLAY names a trace of `{}`; this check is `{}`, so it searches as usual",
-            trace.system, prepared.name
-        );
-        return run(&prepared, &Control::default());
-    }
-    match reenact(&prepared, &trace) {
-        Ok(verdict) => verdict,
-        Err(error) => panic!("{error}"),
-    }
-}
-
 pub(crate) fn check<T: Target>(check: Check<T>, control: &Control) -> Verdict {
     run(&Prepared::new(check), control)
 }
 
-fn run<T: Target>(prepared: &Prepared<T>, control: &Control) -> Verdict {
+pub(super) fn run<T: Target>(prepared: &Prepared<T>, control: &Control) -> Verdict {
     let began = Instant::now();
     let options = &prepared.options;
     let workers = options.workers();
@@ -175,7 +142,7 @@ fn last_state<T: Target>(prepared: &Prepared<T>, outcome: &Outcome) -> Option<Sa
 }
 
 /// The states of an execution, as files have them.
-fn saved_states<T: Target>(
+pub(super) fn saved_states<T: Target>(
     prepared: &Prepared<T>,
     execution: &Execution<T::System>,
 ) -> Vec<SavedState> {
@@ -186,207 +153,6 @@ fn saved_states<T: Target>(
         .chain(after)
         .filter_map(|state| T::save(&prepared.system, &prepared.name, state))
         .collect()
-}
-
-/// What a search came to, and by which engine.
-struct Searched {
-    explored: Explored,
-    engine: Engine,
-    gauge: Gauge,
-    /// What the local engine did.
-    local: Option<LocalWork>,
-}
-
-impl Searched {
-    /// Whether nothing was cut short.
-    fn is_complete(&self) -> bool {
-        self.explored.found.is_some() || self.explored.left_out.is_none()
-    }
-}
-
-/// The system taken apart, if it can be and its properties can be judged like that.
-fn taken_apart<T: Target>(prepared: &Prepared<T>) -> Option<Apart<'_, T::System>> {
-    let mut properties = prepared.properties.iter();
-    let judges_nodes = !properties.any(Property::looks_at_the_network);
-    T::apart(&prepared.system).filter(|_| judges_nodes)
-}
-
-/// How long the local engine has the cores to itself.
-const HEAD_START: Duration = Duration::from_secs(2);
-
-/// Local model checking by itself for a moment, then breadth first beside it: whichever has a verdict first.
-fn race<T: Target>(prepared: &Prepared<T>, gauge: &Gauge, workers: usize) -> Searched {
-    let Some(apart) = taken_apart(prepared) else {
-        return explore(prepared, Engine::Breadth, Gauge::shared(gauge), workers);
-    };
-    let threads = AtomicUsize::new(workers);
-    let space = Space {
-        first_worker: workers,
-        ..prepared.space()
-    };
-    let (done, news) = mpsc::channel();
-    let local_gauge = Gauge::shared(gauge);
-    let breadth_gauge = Gauge::inside(gauge, None);
-    let (local_stop, breadth_stop) = (local_gauge.stopper(), breadth_gauge.stopper());
-    thread::scope(|scope| {
-        let (threads, apart, space) = (&threads, &apart, &space);
-        let told = done.clone();
-        scope.spawn(move || {
-            quiet::silence_tracing(|| {
-                let (explored, work) = search_parts(prepared, space, apart, &local_gauge, threads);
-                _ = told.send(Searched {
-                    explored,
-                    engine: Engine::Local,
-                    gauge: local_gauge,
-                    local: Some(work),
-                });
-            });
-        });
-        let first = news.recv_timeout(HEAD_START).ok();
-        if let Some(local) = first
-            && (local.is_complete() || gauge.must_end())
-        {
-            return local;
-        }
-        // The larger share, where there is more than one to share.
-        let for_local = (workers / 3).max(1);
-        threads.store(for_local, Relaxed);
-        let for_breadth = (workers - for_local).max(1);
-        scope.spawn(move || {
-            quiet::silence_tracing(|| {
-                let searched = explore(prepared, Engine::Breadth, breadth_gauge, for_breadth);
-                _ = done.send(searched);
-            });
-        });
-        let mut last = None;
-        for searched in news {
-            if searched.is_complete() {
-                local_stop.end();
-                breadth_stop.end();
-                return searched;
-            }
-            // Of two that were cut short, breadth first tells more.
-            if last.is_none() || searched.engine == Engine::Breadth {
-                last = Some(searched);
-            }
-        }
-        last.expect("both say how they end")
-    })
-}
-
-fn search_parts<T: Target>(
-    prepared: &Prepared<T>,
-    space: &Space<'_, T::System>,
-    apart: &Apart<'_, T::System>,
-    gauge: &Gauge,
-    threads: &AtomicUsize,
-) -> (Explored, LocalWork) {
-    let _attendance = space.attend();
-    match space.initial() {
-        Err(found) => return (found, LocalWork::default()),
-        Ok(initial) if initial.is_empty() => {
-            return (Explored::to_the_end(gauge), LocalWork::default());
-        }
-        Ok(_) => {}
-    }
-    let whole = Taken::new(space, apart, &prepared.domain);
-    let local = Local {
-        parts: apart.parts,
-        whole: &whole,
-        gauge,
-        domain: &prepared.domain,
-        workers: threads,
-        first_worker: space.first_worker,
-        pruning: prepared.options.pruning,
-        longest: prepared.options.depth,
-    };
-    local.explore()
-}
-
-fn explore<T: Target>(
-    prepared: &Prepared<T>,
-    engine: Engine,
-    gauge: Gauge,
-    workers: usize,
-) -> Searched {
-    let space = prepared.space();
-    let options = &prepared.options;
-    let domain = &prepared.domain;
-    let mut local = None;
-    let search = Search {
-        space: &space,
-        gauge: &gauge,
-        options,
-        workers,
-    };
-    let explored = if engine == Engine::Local {
-        let apart = T::apart(&prepared.system).expect("only nodes can be taken apart");
-        let threads = AtomicUsize::new(workers);
-        let (explored, work) = search_parts(prepared, &space, &apart, &gauge, &threads);
-        local = Some(work);
-        explored
-    } else if options.exact {
-        let store = Exact::new(domain);
-        match engine {
-            Engine::Depth => search.depth(&store),
-            Engine::Random => search.random(&store),
-            _ => search.breadth(&store),
-        }
-    } else {
-        let numbered = || Fingerprints::<Pair>::new(domain);
-        let plain = || Fingerprints::<Single>::new(domain);
-        match engine {
-            Engine::Depth if options.depth.is_some() => search.depth(&numbered()),
-            Engine::Depth => search.depth(&plain()),
-            Engine::Random => search.random(&plain()),
-            _ => search.breadth(&numbered()),
-        }
-    };
-    Searched {
-        explored,
-        engine,
-        gauge,
-        local,
-    }
-}
-
-/// An exploration that only lacks its store.
-struct Search<'a, S: System> {
-    space: &'a Space<'a, S>,
-    gauge: &'a Gauge,
-    options: &'a Options,
-    workers: usize,
-}
-
-impl<S: System> Search<'_, S> {
-    fn breadth(&self, store: &impl Store<S>) -> Explored {
-        breadth::explore(
-            self.space,
-            store,
-            self.gauge,
-            self.workers,
-            self.options.depth,
-        )
-    }
-
-    fn depth(&self, store: &impl Store<S>) -> Explored {
-        depth::explore(
-            self.space,
-            store,
-            self.gauge,
-            self.workers,
-            self.options.depth,
-        )
-    }
-
-    fn random(&self, store: &impl Store<S>) -> Explored {
-        let walks = Walks {
-            seed: self.options.seed,
-            count: self.options.walks,
-            longest: self.options.depth,
-        };
-        random::explore(self.space, store, self.gauge, self.workers, &walks)
-    }
 }
 
 fn outcome<T: Target>(prepared: &Prepared<T>, searched: &Searched) -> Outcome {
@@ -463,7 +229,7 @@ fn why(left_out: LeftOut, options: &Options) -> String {
     }
 }
 
-fn violation<T: Target>(
+pub(super) fn violation<T: Target>(
     prepared: &Prepared<T>,
     path: &Path,
     wrong: &Wrong,
@@ -538,7 +304,11 @@ fn record<S: System>(system: &S, execution: &Execution<S>, trace: &mut Trace) {
     }
 }
 
-fn statistics<T: Target>(prepared: &Prepared<T>, gauge: &Gauge, began: Instant) -> Statistics {
+pub(super) fn statistics<T: Target>(
+    prepared: &Prepared<T>,
+    gauge: &Gauge,
+    began: Instant,
+) -> Statistics {
     use std::sync::atomic::Ordering::Relaxed;
     let states = gauge.states.load(Relaxed);
     let pairs = states.saturating_sub(1) as f64 * states as f64 / 2.0;
@@ -557,165 +327,4 @@ fn statistics<T: Target>(prepared: &Prepared<T>, gauge: &Gauge, began: Instant) 
         nodes: T::work(&prepared.system),
         local: None,
     }
-}
-
-/// Runs a trace again on the system at hand.
-pub(crate) fn replay<T: Target>(check: Check<T>, trace: &Trace) -> Result<Replay, ReplayError> {
-    let prepared = prepare_for(check, trace)?;
-    let (execution, violation) = quiet::run(|| follow(&prepared, trace))?;
-    Ok(Replay {
-        states: saved_states(&prepared, &execution),
-        violation: violation.describe(),
-        property: violation.property,
-        counterexample: violation.counterexample.expect("it has just been followed"),
-    })
-}
-
-/// Makes a check ready to follow a trace, which may start in a state of its own.
-fn prepare_for<T: Target>(mut check: Check<T>, trace: &Trace) -> Result<Prepared<T>, ReplayError> {
-    check.options.engine = Engine::Breadth;
-    if let Some(from) = &trace.from {
-        let unfit = |error: StateError| ReplayError::Changed {
-            at: "at the start".to_owned(),
-            what: error.to_string(),
-        };
-        check = check.starting_from(from).map_err(unfit)?;
-    }
-    Ok(Prepared::new(check))
-}
-
-/// Follows a trace step by step, comparing each state with what was recorded.
-fn follow<T: Target>(
-    prepared: &Prepared<T>,
-    trace: &Trace,
-) -> Result<(Execution<T::System>, Violation), ReplayError> {
-    if trace.system != prepared.name {
-        return Err(ReplayError::OtherSystem {
-            recorded: trace.system.clone(),
-            replayed: prepared.name.clone(),
-        });
-    }
-    let changed = |at: String, what: String| ReplayError::Changed { at, what };
-    let system = &prepared.system;
-    let mut path = Path {
-        start: trace.start,
-        events: Vec::new(),
-    };
-    let mut execution = Execution::along(system, &path).ok_or_else(|| {
-        changed(
-            "at the start".to_owned(),
-            "there is no such initial state".to_owned(),
-        )
-    })?;
-    if system.fingerprint(&execution.start, Key::default()) != trace.fingerprint {
-        return Err(changed(
-            "at the start".to_owned(),
-            "the initial state is another".to_owned(),
-        ));
-    }
-    let mut enabled = Vec::new();
-    for (number, step) in trace.steps.iter().enumerate() {
-        let at = || format!("in step {} ({})", number + 1, step.step.action);
-        let Some(state) = execution.last() else {
-            return Err(changed(at(), "the step before fails".to_owned()));
-        };
-        enabled.clear();
-        system.events(state, &mut enabled);
-        let Some(event) = enabled.get(step.event) else {
-            return Err(changed(
-                at(),
-                format!(
-                    "only {} events are enabled, and the trace takes number {}",
-                    enabled.len(),
-                    step.event
-                ),
-            ));
-        };
-        let after = super::walk::next(system, state, event);
-        let fingerprint = after
-            .as_ref()
-            .ok()
-            .map(|state| system.fingerprint(state, Key::default()));
-        if fingerprint != step.fingerprint {
-            let what = match (&fingerprint, &step.fingerprint) {
-                (None, Some(_)) => "the program fails now",
-                (Some(_), None) => "the program does not fail any more",
-                _ => "it leads to another state",
-            };
-            return Err(changed(at(), what.to_owned()));
-        }
-        path.events.push(step.event);
-        execution.steps.push(super::path::ExecutionStep {
-            position: step.event,
-            event: event.clone(),
-            after,
-        });
-    }
-    let wrong = complaint(&prepared.space(), &execution).ok_or_else(|| {
-        changed(
-            "at the end".to_owned(),
-            format!("`{}` is not violated any more", trace.property),
-        )
-    })?;
-    let violation = violation(prepared, &path, &wrong, false, path.events.len());
-    if violation.property != trace.property {
-        return Err(changed(
-            "at the end".to_owned(),
-            format!(
-                "`{}` is violated instead of `{}`",
-                violation.property, trace.property
-            ),
-        ));
-    }
-    Ok((execution, violation))
-}
-
-/// What is wrong at the end of an execution.
-fn complaint<S: System>(space: &Space<'_, S>, execution: &Execution<S>) -> Option<Wrong> {
-    match execution.last() {
-        None => match &execution.steps.last()?.after {
-            Err(failure) => Some(Wrong::Failed(failure.clone())),
-            Ok(_) => None,
-        },
-        Some(state) => space
-            .judge(state)
-            .or_else(|| space.bound_failure(state).map(Wrong::Failed))
-            .or_else(|| space.events(state, &mut Vec::new())),
-    }
-}
-
-/// Replays a trace inside a test: each step is printed and its code runs once more, this time for whoever watches.
-fn reenact<T: Target>(prepared: &Prepared<T>, trace: &Trace) -> Result<Verdict, ReplayError> {
-    let began = Instant::now();
-    let (execution, violation) = quiet::run(|| follow(prepared, trace))?;
-    let told = violation
-        .counterexample
-        .iter()
-        .flat_map(Counterexample::steps);
-    println!(
-        "Replaying {} steps of `{}`",
-        trace.steps.len(),
-        trace.system
-    );
-    let mut before = &execution.start;
-    for (number, (step, told)) in execution.steps.iter().zip(told).enumerate() {
-        let mut text = String::new();
-        told.render(number + 1, 2, Style::plain(), &mut text);
-        print!("{text}");
-        prepared.system.reenact(before, &step.event);
-        before = step.after.as_ref().unwrap_or(before);
-    }
-    Ok(Verdict {
-        system: prepared.name.clone(),
-        outcome: Outcome::Violated(Box::new(violation)),
-        within: prepared.bounds.clone(),
-        engine: prepared.options.engine,
-        suggestion: None,
-        decided_by: prepared.options.engine,
-        threads: 1,
-        state: None,
-        exact: prepared.options.exact,
-        statistics: statistics(prepared, &Gauge::new(), began),
-        inconclusive_is_fine: false,
-    })
 }

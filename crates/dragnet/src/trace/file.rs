@@ -1,14 +1,14 @@
 //! Counterexamples as files that replay.
 
-use std::fs::{self, File};
-use std::io::{self, BufWriter, Write};
+use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use thiserror::Error;
 
-use super::{Fingerprint, SavedState, Step};
+use super::{Fingerprint, SavedState, Step, whole};
 
 const FORMAT: &str = "dragnet-trace";
 const VERSION: u32 = 1;
@@ -142,19 +142,7 @@ impl Trace {
             path: path.to_owned(),
             source,
         };
-        let name = path.file_name().unwrap_or_default().to_string_lossy();
-        let partial = path.with_file_name(format!(".{name}.{}.partial", std::process::id()));
-        let written = File::create(&partial).and_then(|file| {
-            let mut out = BufWriter::new(file);
-            serde_json::to_writer_pretty(&mut out, self)?;
-            out.write_all(b"\n")?;
-            out.into_inner()?.sync_all()?;
-            fs::rename(&partial, path)
-        });
-        written.map_err(|source| {
-            let _ = fs::remove_file(&partial);
-            unwritable(source)
-        })
+        whole::write(path, self).map_err(unwritable)
     }
 }
 

@@ -5,6 +5,7 @@ mod file;
 mod fingerprint;
 mod state;
 mod step;
+mod whole;
 
 pub use file::{Trace, TraceError, TraceStep};
 pub use fingerprint::{Fingerprint, Key, StableHasher};

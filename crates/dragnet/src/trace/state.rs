@@ -8,6 +8,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use thiserror::Error;
 
+use super::whole;
+
 const FORMAT: &str = "dragnet-state";
 const VERSION: u32 = 1;
 
@@ -148,11 +150,9 @@ impl SavedState {
         Ok(state)
     }
 
-    /// Writes the state to a file.
+    /// Writes the state to a file, whole or not at all: what was there before stays until the new one is complete.
     pub fn write(&self, path: &Path) -> Result<(), StateError> {
-        let mut text = serde_json::to_string_pretty(self).expect("it is plain data");
-        text.push('\n');
-        fs::write(path, text).map_err(|source| StateError::Unwritable {
+        whole::write(path, self).map_err(|source| StateError::Unwritable {
             path: path.to_owned(),
             source,
         })

@@ -1,0 +1,223 @@
+//! Which engine explores, and two of them side by side.
+
+use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
+
+use super::limits::Gauge;
+use super::local::{Local, Taken};
+use super::random::{self, Walks};
+use super::run::Prepared;
+use super::store::{Exact, Fingerprints, Store};
+use super::walk::{Explored, Space};
+use super::{breadth, depth, quiet};
+use crate::check::{Engine, Options};
+use crate::property::Property;
+use crate::system::System;
+use crate::tables::{Pair, Single};
+use crate::target::Target;
+use crate::target::parts::Apart;
+use crate::verdict::LocalWork;
+
+/// What a search came to, and by which engine.
+pub(super) struct Searched {
+    pub(super) explored: Explored,
+    pub(super) engine: Engine,
+    pub(super) gauge: Gauge,
+    /// What the local engine did.
+    pub(super) local: Option<LocalWork>,
+}
+
+impl Searched {
+    /// Whether nothing was cut short.
+    fn is_complete(&self) -> bool {
+        self.explored.found.is_some() || self.explored.left_out.is_none()
+    }
+}
+
+/// The system taken apart, if it can be and its properties can be judged like that.
+pub(super) fn taken_apart<T: Target>(prepared: &Prepared<T>) -> Option<Apart<'_, T::System>> {
+    let mut properties = prepared.properties.iter();
+    let judges_nodes = !properties.any(Property::looks_at_the_network);
+    T::apart(&prepared.system).filter(|_| judges_nodes)
+}
+
+/// How long the local engine has the cores to itself.
+const HEAD_START: Duration = Duration::from_secs(2);
+
+/// Local model checking by itself for a moment, then breadth first beside it: whichever has a verdict first.
+pub(super) fn race<T: Target>(prepared: &Prepared<T>, gauge: &Gauge, workers: usize) -> Searched {
+    let Some(apart) = taken_apart(prepared) else {
+        return explore(prepared, Engine::Breadth, Gauge::shared(gauge), workers);
+    };
+    let threads = AtomicUsize::new(workers);
+    let space = Space {
+        first_worker: workers,
+        ..prepared.space()
+    };
+    let (done, news) = mpsc::channel();
+    let local_gauge = Gauge::shared(gauge);
+    let breadth_gauge = Gauge::inside(gauge, None);
+    let (local_stop, breadth_stop) = (local_gauge.stopper(), breadth_gauge.stopper());
+    thread::scope(|scope| {
+        let (threads, apart, space) = (&threads, &apart, &space);
+        let told = done.clone();
+        scope.spawn(move || {
+            quiet::silence_tracing(|| {
+                let (explored, work) = search_parts(prepared, space, apart, &local_gauge, threads);
+                _ = told.send(Searched {
+                    explored,
+                    engine: Engine::Local,
+                    gauge: local_gauge,
+                    local: Some(work),
+                });
+            });
+        });
+        let first = news.recv_timeout(HEAD_START).ok();
+        if let Some(local) = first
+            && (local.is_complete() || gauge.must_end())
+        {
+            return local;
+        }
+        // The larger share, where there is more than one to share.
+        let for_local = (workers / 3).max(1);
+        threads.store(for_local, Relaxed);
+        let for_breadth = (workers - for_local).max(1);
+        scope.spawn(move || {
+            quiet::silence_tracing(|| {
+                let searched = explore(prepared, Engine::Breadth, breadth_gauge, for_breadth);
+                _ = done.send(searched);
+            });
+        });
+        let mut last = None;
+        for searched in news {
+            if searched.is_complete() {
+                local_stop.end();
+                breadth_stop.end();
+                return searched;
+            }
+            // Of two that were cut short, breadth first tells more.
+            if last.is_none() || searched.engine == Engine::Breadth {
+                last = Some(searched);
+            }
+        }
+        last.expect("both say how they end")
+    })
+}
+
+fn search_parts<T: Target>(
+    prepared: &Prepared<T>,
+    space: &Space<'_, T::System>,
+    apart: &Apart<'_, T::System>,
+    gauge: &Gauge,
+    threads: &AtomicUsize,
+) -> (Explored, LocalWork) {
+    let _attendance = space.attend();
+    match space.initial() {
+        Err(found) => return (found, LocalWork::default()),
+        Ok(initial) if initial.is_empty() => {
+            return (Explored::to_the_end(gauge), LocalWork::default());
+        }
+        Ok(_) => {}
+    }
+    let whole = Taken::new(space, apart, &prepared.domain);
+    let local = Local {
+        parts: apart.parts,
+        whole: &whole,
+        gauge,
+        domain: &prepared.domain,
+        workers: threads,
+        first_worker: space.first_worker,
+        pruning: prepared.options.pruning,
+        longest: prepared.options.depth,
+    };
+    local.explore()
+}
+
+pub(super) fn explore<T: Target>(
+    prepared: &Prepared<T>,
+    engine: Engine,
+    gauge: Gauge,
+    workers: usize,
+) -> Searched {
+    let space = prepared.space();
+    let options = &prepared.options;
+    let domain = &prepared.domain;
+    let mut local = None;
+    let search = Search {
+        space: &space,
+        gauge: &gauge,
+        options,
+        workers,
+    };
+    let explored = if engine == Engine::Local {
+        let apart = T::apart(&prepared.system).expect("only nodes can be taken apart");
+        let threads = AtomicUsize::new(workers);
+        let (explored, work) = search_parts(prepared, &space, &apart, &gauge, &threads);
+        local = Some(work);
+        explored
+    } else if options.exact {
+        let store = Exact::new(domain);
+        match engine {
+            Engine::Depth => search.depth(&store),
+            Engine::Random => search.random(&store),
+            _ => search.breadth(&store),
+        }
+    } else {
+        let numbered = || Fingerprints::<Pair>::new(domain);
+        let plain = || Fingerprints::<Single>::new(domain);
+        match engine {
+            Engine::Depth if options.depth.is_some() => search.depth(&numbered()),
+            Engine::Depth => search.depth(&plain()),
+            Engine::Random => search.random(&plain()),
+            _ => search.breadth(&numbered()),
+        }
+    };
+    Searched {
+        explored,
+        engine,
+        gauge,
+        local,
+    }
+}
+
+/// An exploration that only lacks its store.
+struct Search<'a, S: System> {
+    space: &'a Space<'a, S>,
+    gauge: &'a Gauge,
+    options: &'a Options,
+    workers: usize,
+}
+
+impl<S: System> Search<'_, S> {
+    fn breadth(&self, store: &impl Store<S>) -> Explored {
+        breadth::explore(
+            self.space,
+            store,
+            self.gauge,
+            self.workers,
+            self.options.depth,
+        )
+    }
+
+    fn depth(&self, store: &impl Store<S>) -> Explored {
+        depth::explore(
+            self.space,
+            store,
+            self.gauge,
+            self.workers,
+            self.options.depth,
+        )
+    }
+
+    fn random(&self, store: &impl Store<S>) -> Explored {
+        let walks = Walks {
+            seed: self.options.seed,
+            count: self.options.walks,
+            longest: self.options.depth,
+        };
+        random::explore(self.space, store, self.gauge, self.workers, &walks)
+    }
+}

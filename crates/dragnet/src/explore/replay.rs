@@ -1,0 +1,201 @@
+//! From a trace back to its execution.
+
+use std::env;
+use std::path::Path as FilePath;
+use std::time::Instant;
+
+use super::limits::{Control, Gauge};
+use super::path::{Execution, ExecutionStep, Path, Wrong};
+use super::quiet;
+use super::run::{Prepared, check, run, saved_states, statistics, violation};
+use super::walk::{self, Space};
+use crate::check::{Check, Engine};
+use crate::system::System;
+use crate::target::Target;
+use crate::trace::{Key, StateError, Trace};
+use crate::verdict::{Counterexample, Outcome, Replay, ReplayError, Style, Verdict, Violation};
+
+/// Runs a check, or, when `DRAGNET_REPLAY` names a trace of it, that trace.
+#[track_caller]
+pub(crate) fn check_or_replay<T: Target>(checked: Check<T>) -> Verdict {
+    let Some(file) = env::var_os("DRAGNET_REPLAY") else {
+        return check(checked, &Control::default());
+    };
+    let trace = match Trace::read(FilePath::new(&file)) {
+        Ok(trace) => trace,
+        Err(error) => panic!("{error}"),
+    };
+    let prepared = Prepared::new(checked);
+    if trace.system != prepared.name {
+        eprintln!(
+            "DRAGNET_REPLAY names a trace of `{}`; this check is `{}`, so it searches as usual",
+            trace.system, prepared.name
+        );
+        return run(&prepared, &Control::default());
+    }
+    match reenact(&prepared, &trace) {
+        Ok(verdict) => verdict,
+        Err(error) => panic!("{error}"),
+    }
+}
+
+/// Runs a trace again on the system at hand.
+pub(crate) fn replay<T: Target>(check: Check<T>, trace: &Trace) -> Result<Replay, ReplayError> {
+    let prepared = prepare_for(check, trace)?;
+    let (execution, violation) = quiet::run(|| follow(&prepared, trace))?;
+    Ok(Replay {
+        states: saved_states(&prepared, &execution),
+        violation: violation.describe(),
+        property: violation.property,
+        counterexample: violation.counterexample.expect("it has just been followed"),
+    })
+}
+
+/// Makes a check ready to follow a trace, which may start in a state of its own.
+fn prepare_for<T: Target>(mut check: Check<T>, trace: &Trace) -> Result<Prepared<T>, ReplayError> {
+    check.options.engine = Engine::Breadth;
+    if let Some(from) = &trace.from {
+        let unfit = |error: StateError| ReplayError::Changed {
+            at: "at the start".to_owned(),
+            what: error.to_string(),
+        };
+        check = check.starting_from(from).map_err(unfit)?;
+    }
+    Ok(Prepared::new(check))
+}
+
+/// Follows a trace step by step, comparing each state with what was recorded.
+fn follow<T: Target>(
+    prepared: &Prepared<T>,
+    trace: &Trace,
+) -> Result<(Execution<T::System>, Violation), ReplayError> {
+    if trace.system != prepared.name {
+        return Err(ReplayError::OtherSystem {
+            recorded: trace.system.clone(),
+            replayed: prepared.name.clone(),
+        });
+    }
+    let changed = |at: String, what: String| ReplayError::Changed { at, what };
+    let system = &prepared.system;
+    let mut path = Path {
+        start: trace.start,
+        events: Vec::new(),
+    };
+    let mut execution = Execution::along(system, &path).ok_or_else(|| {
+        changed(
+            "at the start".to_owned(),
+            "there is no such initial state".to_owned(),
+        )
+    })?;
+    if system.fingerprint(&execution.start, Key::default()) != trace.fingerprint {
+        return Err(changed(
+            "at the start".to_owned(),
+            "the initial state is another".to_owned(),
+        ));
+    }
+    let mut enabled = Vec::new();
+    for (number, step) in trace.steps.iter().enumerate() {
+        let at = || format!("in step {} ({})", number + 1, step.step.action);
+        let Some(state) = execution.last() else {
+            return Err(changed(at(), "the step before fails".to_owned()));
+        };
+        enabled.clear();
+        system.events(state, &mut enabled);
+        let Some(event) = enabled.get(step.event) else {
+            return Err(changed(
+                at(),
+                format!(
+                    "only {} events are enabled, and the trace takes number {}",
+                    enabled.len(),
+                    step.event
+                ),
+            ));
+        };
+        let after = walk::next(system, state, event);
+        let fingerprint = after
+            .as_ref()
+            .ok()
+            .map(|state| system.fingerprint(state, Key::default()));
+        if fingerprint != step.fingerprint {
+            let what = match (&fingerprint, &step.fingerprint) {
+                (None, Some(_)) => "the program fails now",
+                (Some(_), None) => "the program does not fail any more",
+                _ => "it leads to another state",
+            };
+            return Err(changed(at(), what.to_owned()));
+        }
+        path.events.push(step.event);
+        execution.steps.push(ExecutionStep {
+            position: step.event,
+            event: event.clone(),
+            after,
+        });
+    }
+    let wrong = complaint(&prepared.space(), &execution).ok_or_else(|| {
+        changed(
+            "at the end".to_owned(),
+            format!("`{}` is not violated any more", trace.property),
+        )
+    })?;
+    let violation = violation(prepared, &path, &wrong, false, path.events.len());
+    if violation.property != trace.property {
+        return Err(changed(
+            "at the end".to_owned(),
+            format!(
+                "`{}` is violated instead of `{}`",
+                violation.property, trace.property
+            ),
+        ));
+    }
+    Ok((execution, violation))
+}
+
+/// What is wrong at the end of an execution.
+fn complaint<S: System>(space: &Space<'_, S>, execution: &Execution<S>) -> Option<Wrong> {
+    match execution.last() {
+        None => match &execution.steps.last()?.after {
+            Err(failure) => Some(Wrong::Failed(failure.clone())),
+            Ok(_) => None,
+        },
+        Some(state) => space
+            .judge(state)
+            .or_else(|| space.bound_failure(state).map(Wrong::Failed))
+            .or_else(|| space.events(state, &mut Vec::new())),
+    }
+}
+
+/// Replays a trace inside a test: each step is printed and its code runs once more, this time for whoever watches.
+fn reenact<T: Target>(prepared: &Prepared<T>, trace: &Trace) -> Result<Verdict, ReplayError> {
+    let began = Instant::now();
+    let (execution, violation) = quiet::run(|| follow(prepared, trace))?;
+    let told = violation
+        .counterexample
+        .iter()
+        .flat_map(Counterexample::steps);
+    println!(
+        "Replaying {} steps of `{}`",
+        trace.steps.len(),
+        trace.system
+    );
+    let mut before = &execution.start;
+    for (number, (step, told)) in execution.steps.iter().zip(told).enumerate() {
+        let mut text = String::new();
+        told.render(number + 1, 2, Style::plain(), &mut text);
+        print!("{text}");
+        prepared.system.reenact(before, &step.event);
+        before = step.after.as_ref().unwrap_or(before);
+    }
+    Ok(Verdict {
+        system: prepared.name.clone(),
+        outcome: Outcome::Violated(Box::new(violation)),
+        within: prepared.bounds.clone(),
+        engine: prepared.options.engine,
+        suggestion: None,
+        decided_by: prepared.options.engine,
+        threads: 1,
+        state: None,
+        exact: prepared.options.exact,
+        statistics: statistics(prepared, &Gauge::new(), began),
+        inconclusive_is_fine: false,
+    })
+}
