@@ -30,22 +30,22 @@ struct Step {
 
 /// What a search must find a way to, and what it must go through on it: for each local state whether it is part of that.
 pub(crate) struct Cone {
-    locals: HashSet<u32>,
+    /// `None` for all.
+    locals: Option<HashSet<u32>>,
 }
 
 impl Cone {
+    pub(super) const EVERYTHING: Self = Self { locals: None };
+
     pub(super) fn of(locals: impl IntoIterator<Item = u32>) -> Self {
         Self {
-            locals: locals.into_iter().collect(),
+            locals: Some(locals.into_iter().collect()),
         }
     }
 
     pub(super) fn holds(&self, local: u32) -> bool {
-        self.locals.contains(&local)
-    }
-
-    pub(super) fn len(&self) -> usize {
-        self.locals.len()
+        let locals = self.locals.as_ref();
+        locals.is_none_or(|locals| locals.contains(&local))
     }
 }
 
@@ -138,8 +138,9 @@ impl Graph {
         self.messages.len()
     }
 
-    /// Every local state that an execution to `targets`, and to where these envelopes are in flight, goes through which does nothing that it need not do: what leads
-    /// to them on their own nodes, whoever sends what is received on the way, and so on backwards.
+    /// Every local state that an execution to `targets`, and to where these envelopes are in flight, goes through if it
+    /// does nothing that it need not do: what leads to them on their own nodes, whoever sends what is received on the
+    /// way, and so on backwards.
     pub(super) fn cone<'e>(
         &self,
         targets: impl IntoIterator<Item = u32>,
@@ -169,7 +170,9 @@ impl Graph {
                 }
             }
         }
-        Cone { locals }
+        Cone {
+            locals: Some(locals),
+        }
     }
 
     /// The local states after steps that send an envelope.
@@ -178,10 +181,9 @@ impl Graph {
         senders.map(|&sender| self.steps[sender as usize].to)
     }
 
-    /// Everything that is known.
-    pub(super) fn everything(&self) -> Cone {
-        Cone {
-            locals: self.known.clone(),
-        }
+    /// Whether a cone holds everything that is known.
+    pub(super) fn is_within(&self, cone: &Cone) -> bool {
+        let locals = cone.locals.as_ref();
+        locals.is_none_or(|locals| locals.len() >= self.known.len())
     }
 }

@@ -10,6 +10,7 @@ use std::sync::atomic::Ordering;
 
 use super::graph::{Cone, Graph};
 use super::unfolding::{Round, Unfolding};
+use super::whole::Aim;
 use super::{Local, Suspects};
 use crate::explore::limits::Gauge;
 use crate::explore::walk::{Explored, LeftOut};
@@ -34,6 +35,9 @@ pub(super) enum Confirmed {
 
 /// After so many histories that turn out to be impossible, single ones are no longer tried.
 const PATIENCE: u32 = 64;
+
+/// A search that another can take over from ends after so many states.
+const SHORT: u64 = 50_000;
 
 /// What of an unfolding has been examined.
 #[derive(Default)]
@@ -231,7 +235,14 @@ impl Verifier<'_> {
         let wrong = wanted.is_none();
         if examined.rejected < PATIENCE {
             let cone = unfolding.cone(past);
-            match self.search_through(&cone, None, !wrong) {
+            let mut searched = match wanted {
+                Some(_) => self.search_through(&cone, None, Aim::Wanted),
+                None => self.search_through(&cone, Some(SHORT), Aim::Shortest),
+            };
+            if wrong && matches!(searched, Confirmed::Cut) {
+                searched = self.search_through(&cone, None, Aim::Any);
+            }
+            match searched {
                 Confirmed::Found(found) => return Some(found),
                 Confirmed::Cut => {}
                 Confirmed::Rejected
@@ -270,10 +281,18 @@ impl Verifier<'_> {
             whole: suspects.whole.clone(),
             ..Suspects::default()
         };
-        if !suspects.locals.is_empty() {
+        let whole = self.local.whole;
+        if !suspects.wrong {
+            let walked = self.search_through(&Cone::EVERYTHING, Some(SHORT), Aim::WantedByChance);
+            if matches!(walked, Confirmed::Found(_)) {
+                return walked;
+            }
+        }
+        let is_open = || suspects.wrong || !whole.is_content();
+        if !suspects.locals.is_empty() && is_open() {
             let locals = suspects.locals.iter().copied();
             let cone = graph.cone(locals, &suspects.envelopes);
-            match self.unfold(&cone, &mut left, most) {
+            match self.unfold(&cone, &is_open, &mut left, most) {
                 Confirmed::Rejected => {}
                 decided => return decided,
             }
@@ -284,7 +303,14 @@ impl Verifier<'_> {
         Confirmed::Rejected
     }
 
-    fn unfold(&mut self, cone: &Cone, left: &mut Suspects, most: Option<u64>) -> Confirmed {
+    /// Unfolds a cone for as long as something is open.
+    fn unfold(
+        &mut self,
+        cone: &Cone,
+        is_open: &dyn Fn() -> bool,
+        left: &mut Suspects,
+        most: Option<u64>,
+    ) -> Confirmed {
         let local = self.local;
         let Local { parts, whole, .. } = *local;
         let inside = |state| cone.holds(state) && whole.is_inside(state);
@@ -295,7 +321,9 @@ impl Verifier<'_> {
         let mut examined = Examined::default();
         let mut round = Some(unfolding.begin(self.beginnings.to_vec(), &mut graph));
         let mut counted = 0;
-        while let Some(this) = round {
+        while let Some(this) = round
+            && is_open()
+        {
             self.work.soundness_states += unfolding.len() as u64 - counted;
             counted = unfolding.len() as u64;
             if let Some(found) = self.examine(&unfolding, &this, &mut examined, left) {
@@ -321,19 +349,22 @@ impl Verifier<'_> {
     ) -> Confirmed {
         let all = suspects.locals.iter().chain(&suspects.whole).copied();
         let cone = graph.cone(all, &suspects.envelopes);
-        let searched = self.search_through(&cone, most, !suspects.wrong);
+        let aim = match suspects.wrong {
+            true => Aim::Shortest,
+            false => Aim::Wanted,
+        };
+        let searched = self.search_through(&cone, most, aim);
         // What an execution does that does not matter to where it leads can matter to what it may do: it makes room on
         // links, and takes the system past a bound on all nodes.
         let decides = self.local.whole.bounds_are_local() && !self.local.parts.links().limited;
-        if matches!(searched, Confirmed::Rejected) && !decides && cone.len() < graph.len() {
-            return self.search_through(&graph.everything(), most, !suspects.wrong);
+        if matches!(searched, Confirmed::Rejected) && !decides && !graph.is_within(&cone) {
+            return self.search_through(&Cone::EVERYTHING, most, aim);
         }
         searched
     }
 
-    /// Searches the whole system, but only through the local states of a cone, for anything that is wrong; where that is
-    /// `only_wanted`, until everything has been reached that must be reachable.
-    fn search_through(&mut self, cone: &Cone, most: Option<u64>, only_wanted: bool) -> Confirmed {
+    /// Searches the whole system, but only through the local states of a cone.
+    fn search_through(&mut self, cone: &Cone, most: Option<u64>, aim: Aim) -> Confirmed {
         let Local {
             whole,
             gauge,
@@ -345,7 +376,7 @@ impl Verifier<'_> {
         let counts = Gauge::inside(gauge, most);
         self.work.soundness_checks += 1;
         let workers = workers.load(Ordering::Relaxed);
-        let explored = whole.search(cone, only_wanted, &counts, workers);
+        let explored = whole.search(cone, aim, &counts, workers);
         // Its leader has left.
         domain.quiesce(first_worker);
         self.work.soundness_states += counts.states.load(Ordering::Relaxed);

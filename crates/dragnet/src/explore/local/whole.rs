@@ -6,14 +6,15 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::graph::{Cone, Graph};
-use crate::explore::breadth;
 use crate::explore::limits::Gauge;
+use crate::explore::random::{self, Walks};
 use crate::explore::store::Fingerprints;
 use crate::explore::walk::{Explored, Space};
+use crate::explore::{breadth, depth};
 use crate::panics;
 use crate::property::{Claim, LocalPredicate, Pairs, Scope};
 use crate::system::System;
-use crate::tables::{Domain, Pair};
+use crate::tables::{Domain, Pair, Single};
 use crate::target::parts::Apart;
 
 /// What a search of parts asks of the whole system.
@@ -49,10 +50,25 @@ pub(crate) trait Whole: Sync {
     /// Whether two classes under an invariant of pairs clash, that of the node with the smaller id first.
     fn clash(&self, invariant: usize, one: u32, two: u32) -> bool;
 
-    /// Searches the whole system breadth first, but only through the local states of a cone, for anything that is wrong;
-    /// where that is `only_wanted`, until everything has been reached that must be reachable.
-    fn search(&self, cone: &Cone, only_wanted: bool, gauge: &Gauge, workers: usize) -> Explored;
+    /// Searches the whole system, but only through the local states of a cone, for anything that is wrong.
+    fn search(&self, cone: &Cone, aim: Aim, gauge: &Gauge, workers: usize) -> Explored;
 }
+
+/// What a search of the whole system is to find.
+#[derive(Clone, Copy)]
+pub(crate) enum Aim {
+    /// A shortest execution to something wrong.
+    Shortest,
+    /// Any execution to something wrong, with fewer states.
+    Any,
+    /// Executions to what must be reachable: it ends when everything of that has been reached.
+    Wanted,
+    /// The same by a few random walks: a protocol that comes to its end tends to have done what it is for.
+    WantedByChance,
+}
+
+/// How many walks there are then.
+const WALKS: u64 = 16;
 
 /// A system with its properties, taken apart.
 pub(crate) struct Taken<'a, S: System> {
@@ -172,7 +188,7 @@ impl<S: System> Whole for Taken<'_, S> {
             || panics::catch(|| self.pairs[invariant].clash(one, two)).unwrap_or(true)
     }
 
-    fn search(&self, cone: &Cone, only_wanted: bool, gauge: &Gauge, workers: usize) -> Explored {
+    fn search(&self, cone: &Cone, aim: Aim, gauge: &Gauge, workers: usize) -> Explored {
         let Apart {
             system,
             parts,
@@ -180,6 +196,7 @@ impl<S: System> Whole for Taken<'_, S> {
             ..
         } = *self.apart;
         let nodes = 0..parts.nodes();
+        let only_wanted = matches!(aim, Aim::Wanted | Aim::WantedByChance);
         let looks_at = |state: &S::State| {
             let mut locals = nodes.clone().map(|node| local_in(system, state, node));
             !(only_wanted && self.is_content()) && locals.all(|local| cone.holds(local))
@@ -188,8 +205,20 @@ impl<S: System> Whole for Taken<'_, S> {
             restriction: Some(&looks_at),
             ..*self.space
         };
-        let store = Fingerprints::<Pair>::new(self.domain);
-        breadth::explore(&space, &store, gauge, workers, None)
+        let numbered = || Fingerprints::<Pair>::new(self.domain);
+        let plain = || Fingerprints::<Single>::new(self.domain);
+        match aim {
+            Aim::Shortest => breadth::explore(&space, &numbered(), gauge, workers, None),
+            Aim::Any | Aim::Wanted => depth::explore(&space, &plain(), gauge, workers, None),
+            Aim::WantedByChance => {
+                let walks = Walks {
+                    seed: 0,
+                    count: WALKS,
+                    longest: None,
+                };
+                random::explore(&space, &plain(), gauge, workers, &walks)
+            }
+        }
     }
 }
 
