@@ -425,24 +425,30 @@ impl<'a> Unfolding<'a> {
     /// Takes the extensions with the smallest pasts. `None` when there are no more.
     pub(super) fn round(&mut self, graph: &mut Graph) -> Option<Round> {
         let (_, extensions) = self.open.pop_first()?;
-        let mut order: Vec<u32> = (0..extensions.len() as u32)
-            .filter(|&at| self.marks.get(extensions[at as usize].mark).is_none())
-            .collect();
-        order.sort_unstable_by_key(|&at| (extensions[at as usize].mark, at));
-        let least = |group: &[u32]| {
-            let least = |one: u32, two: u32| {
-                let (this, that) = (&extensions[one as usize], &extensions[two as usize]);
-                if self.compare(that, this).is_lt() {
-                    two
-                } else {
-                    one
-                }
-            };
-            group.iter().copied().reduce(least)
+        let this = &*self;
+        // Where no smaller past has led, by where that is.
+        let new = this.workers.spread(extensions.len(), |range| {
+            let marks = range.map(|at| (extensions[at].mark, at as u32));
+            marks
+                .filter(|&(mark, _)| this.marks.get(mark).is_none())
+                .collect::<Vec<_>>()
+        });
+        let mut new: Vec<(u64, u32)> = new.into_iter().flatten().collect();
+        new.sort_unstable();
+        let alike: Vec<&[(u64, u32)]> = new.chunk_by(|one, two| one.0 == two.0).collect();
+        let least = |one: u32, two: u32| {
+            let (that, this_one) = (&extensions[two as usize], &extensions[one as usize]);
+            if this.compare(that, this_one).is_lt() {
+                two
+            } else {
+                one
+            }
         };
-        let groups = order
-            .chunk_by(|&one, &two| extensions[one as usize].mark == extensions[two as usize].mark);
-        let mut followed: Vec<u32> = groups.filter_map(least).collect();
+        let followed = this.workers.spread(alike.len(), |range| {
+            let least = |alike: &&[(u64, u32)]| alike.iter().map(|&(_, at)| at).reduce(least);
+            alike[range].iter().filter_map(least).collect::<Vec<_>>()
+        });
+        let mut followed: Vec<u32> = followed.into_iter().flatten().collect();
         followed.sort_unstable();
         let first_point = self.points.len() as u32;
         let first_item = self.items.len() as u32;
