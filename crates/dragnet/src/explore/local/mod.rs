@@ -88,6 +88,7 @@ impl Local<'_> {
             local: self,
             beginnings,
             work: &mut work,
+            has_walked: false,
         };
         let end = match self.pruning {
             Pruning::Plain => exploration.close(false, false),
@@ -126,6 +127,8 @@ struct Exploration<'a> {
     local: &'a Local<'a>,
     beginnings: Vec<Vec<Beginning>>,
     work: &'a mut LocalWork,
+    /// Whether random walks have been made.
+    has_walked: bool,
 }
 
 /// Local states that something wrong, or something wanted, was met with, and that no execution is known to.
@@ -198,6 +201,9 @@ impl Exploration<'_> {
             }
             self.suspect_locals(&graph, &mut looked_at, &mut suspects);
             self.suspect_pairs(&graph, &closure, &mut paired, last, &mut suspects);
+            if let Some(found) = self.walk(&suspects) {
+                return End::Found(found);
+            }
             if !self.combine(&graph, &mut combinations, &mut suspects) {
                 return End::Cut;
             }
@@ -271,6 +277,18 @@ impl Exploration<'_> {
         }
     }
 
+    /// Once something is wanted and looks as if it could be reached, tries whether random walks reach it: as a rule they
+    /// do, and nothing needs to be put together or verified for it.
+    fn walk(&mut self, suspects: &Suspects) -> Option<Explored> {
+        let whole = self.local.whole;
+        let is_wanted = suspects.len() > 0 || whole.looks_at_whole();
+        if self.has_walked || !is_wanted || whole.is_content() {
+            return None;
+        }
+        self.has_walked = true;
+        self.verifier().walk()
+    }
+
     /// Judges states of the whole system that new local states make possible; false when there is no time for it.
     fn combine(
         &mut self,
@@ -318,6 +336,9 @@ impl Exploration<'_> {
                 self.verifier()
                     .examine(&unfolding, &this, &mut examined, &mut suspects);
             if let Some(found) = confirmed {
+                return End::Found(found);
+            }
+            if let Some(found) = self.walk(&suspects) {
                 return End::Found(found);
             }
             if !self.combine(&graph, &mut combinations, &mut suspects) {

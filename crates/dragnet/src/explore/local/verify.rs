@@ -282,12 +282,6 @@ impl Verifier<'_> {
             ..Suspects::default()
         };
         let whole = self.local.whole;
-        if !suspects.wrong {
-            let walked = self.search_through(&Cone::EVERYTHING, Some(SHORT), Aim::WantedByChance);
-            if matches!(walked, Confirmed::Found(_)) {
-                return walked;
-            }
-        }
         let is_open = || suspects.wrong || !whole.is_content();
         if !suspects.locals.is_empty() && is_open() {
             let locals = suspects.locals.iter().copied();
@@ -338,6 +332,14 @@ impl Verifier<'_> {
             return Confirmed::Cut;
         }
         Confirmed::Rejected
+    }
+
+    /// Looks for what must be reachable on a few random walks; something wrong can be met on them as well.
+    pub(super) fn walk(&mut self) -> Option<Explored> {
+        match self.search_through(&Cone::EVERYTHING, Some(SHORT), Aim::WantedByChance) {
+            Confirmed::Found(found) => Some(found),
+            Confirmed::Rejected | Confirmed::Cut => None,
+        }
     }
 
     /// Searches the whole system for an execution to suspects.
