@@ -334,12 +334,20 @@ impl Verifier<'_> {
         Confirmed::Rejected
     }
 
-    /// Looks for what must be reachable on a few random walks; something wrong can be met on them as well.
+    /// Looks for what must be reachable on a few random walks, then, where much would have to be put together for it, by a
+    /// search that does not go on for long. Something wrong can be met on the way as well.
     pub(super) fn walk(&mut self) -> Option<Explored> {
-        match self.search_through(&Cone::EVERYTHING, Some(SHORT), Aim::WantedByChance) {
-            Confirmed::Found(found) => Some(found),
-            Confirmed::Rejected | Confirmed::Cut => None,
+        let whole = self.local.whole;
+        for (aim, most) in [(Aim::WantedByChance, SHORT), (Aim::Wanted, 20 * SHORT)] {
+            let searched = self.search_through(&Cone::EVERYTHING, Some(most), aim);
+            if let Confirmed::Found(found) = searched {
+                return Some(found);
+            }
+            if whole.is_content() || !whole.looks_at_whole() {
+                break;
+            }
         }
+        None
     }
 
     /// Searches the whole system for an execution to suspects.
