@@ -2,7 +2,9 @@
 
 use std::path::PathBuf;
 
-use dragnet::{AnyCheck, Engine, Entry, Outcome, SavedState, Selection, TraceError, Verdict, find};
+use dragnet::{
+    AnyCheck, Engine, Entry, Outcome, SavedState, Selection, StateError, TraceError, Verdict, find,
+};
 
 use crate::args::CheckArgs;
 use crate::error::Error;
@@ -33,9 +35,14 @@ pub(crate) fn run(args: &CheckArgs, entries: &[Entry], program: &str) -> Result<
             objection,
         });
     }
-    if let Some(file) = &args.trace {
-        // A long search must not end with nowhere to put what it found.
-        trace_file::probe(file)?;
+    // A long search must not end with nowhere to put what it found.
+    if let Some(path) = args.trace.clone() {
+        let probed = trace_file::probe(&path);
+        probed.map_err(|source| TraceError::Unwritable { path, source })?;
+    }
+    if let Some(path) = args.save_state.clone() {
+        let probed = trace_file::probe(&path);
+        probed.map_err(|source| StateError::Unwritable { path, source })?;
     }
 
     let mut verdict = search(check);

@@ -14,7 +14,10 @@ pub(crate) enum Error {
     Trace(#[from] TraceError),
     #[error(transparent)]
     State(#[from] StateError),
-    #[error("states of {0} cannot be written: its cluster is not `.serializable()`")]
+    #[error(
+        "a state of {0} cannot be written: its cluster is not `.serializable()`, or JSON has no form for its states (maps \
+         need keys that are strings or numbers)"
+    )]
     NoState(String),
     #[error("{} has {steps} steps; --after takes a number up to that", trace.display())]
     NotSoManySteps { trace: PathBuf, steps: usize },

@@ -4,7 +4,7 @@ use std::fs::{self, File};
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
-use dragnet::{Selection, Trace, TraceError};
+use dragnet::{Selection, Trace};
 
 use crate::json;
 
@@ -25,9 +25,9 @@ pub(crate) fn default_path(system: &str, bug: Option<&str>) -> PathBuf {
     PathBuf::from(format!("{stem}.trace.json"))
 }
 
-/// Finds out whether a trace could be written to `path`, and leaves no trace of having tried.
-pub(crate) fn probe(path: &Path) -> Result<(), TraceError> {
-    let probed = match path.file_name() {
+/// Finds out whether a file could be written to `path`, and leaves no trace of having tried.
+pub(crate) fn probe(path: &Path) -> io::Result<()> {
+    match path.file_name() {
         None => Err(io::Error::from(ErrorKind::IsADirectory)),
         // Writing replaces what is there, which must not be a directory, a device or a pipe.
         Some(_) if path.exists() && !path.is_file() => Err(io::Error::new(
@@ -39,11 +39,7 @@ pub(crate) fn probe(path: &Path) -> Result<(), TraceError> {
             let probe = path.with_file_name(format!(".{name}.{}.probe", std::process::id()));
             File::create_new(&probe).and_then(|_| fs::remove_file(&probe))
         }
-    };
-    probed.map_err(|source| TraceError::Unwritable {
-        path: path.to_owned(),
-        source,
-    })
+    }
 }
 
 /// Writes into a trace what replaying it has to set up.

@@ -400,6 +400,12 @@ impl<T: Target> Check<T> {
 
     /// Why it cannot be explored as it is, if it cannot.
     pub(crate) fn objection(&self) -> Option<String> {
+        if self.options.keep_state && !self.target.can_be_saved() {
+            return Some(
+                "its states cannot be written; only those of a cluster that is `.serializable()` can"
+                    .to_owned(),
+            );
+        }
         self.target.objection().or_else(|| match self.options.engine {
             Engine::Local | Engine::Auto if self.options.exact => Some(
                 "the local engine tells pasts apart by their fingerprints; use the engine breadth, depth or random \

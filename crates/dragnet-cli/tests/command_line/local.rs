@@ -1,5 +1,9 @@
 //! The local engine, `auto`, and checks that start in a saved state.
 
+use std::fs;
+
+use serde_json::Value;
+
 use super::run::{BAD_INPUT, HOLDS, INCONCLUSIVE, Place, VIOLATED, assert_says};
 
 /// A state of the zoo, as a path.
@@ -147,6 +151,46 @@ fn a_state_that_was_saved_can_be_started_from() {
     let run = place.run(&format!("replay {trace} --save-state no.json --after 99"));
     assert_eq!(run.status, BAD_INPUT);
     assert_says(run.error_line(), &["--after"]);
+}
+
+#[test]
+fn where_no_state_can_be_written_there_is_no_search_either() {
+    let place = Place::new();
+    for (line, parts) in [
+        (
+            "check paxos --save-state nowhere/state.json",
+            ["cannot write the state", "nowhere"],
+        ),
+        (
+            "check two-phase-commit-model --save-state state.json",
+            [
+                "two-phase-commit-model cannot be checked like this",
+                "serializable",
+            ],
+        ),
+    ] {
+        let run = place.run(line);
+        assert_eq!(run.status, BAD_INPUT, "{line}");
+        assert_says(run.error_line(), &parts);
+        assert_eq!(run.stdout, "", "nothing was searched");
+    }
+}
+
+#[test]
+fn a_state_in_which_nodes_have_changed_kinds_is_refused_in_a_line() {
+    let place = Place::new();
+    place.expect("check two-phase-commit --save-state start.json", HOLDS);
+    let path = place.path().join("start.json");
+    let mut state: Value = serde_json::from_str(&fs::read_to_string(&path).unwrap()).unwrap();
+    let participant = state["nodes"][1]["state"].clone();
+    state["nodes"][0]["state"] = participant;
+    fs::write(&path, state.to_string()).unwrap();
+    let run = place.run("check two-phase-commit --from start.json");
+    assert_eq!(run.status, BAD_INPUT);
+    assert_says(
+        run.error_line(),
+        &["does not fit two-phase-commit", "node 0 is another kind"],
+    );
 }
 
 #[test]

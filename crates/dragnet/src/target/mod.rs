@@ -51,6 +51,11 @@ pub trait Target: Sized + 'static {
         Err("only the states of a cluster can be read".to_owned())
     }
 
+    /// Whether states can be written.
+    fn can_be_saved(&self) -> bool {
+        false
+    }
+
     /// A state as a file has it, if states can be written.
     fn save(
         _system: &Self::System,
@@ -150,6 +155,10 @@ impl<N: Node> Target for Cluster<N> {
 
     fn depart_from(&mut self, state: &SavedState) -> Result<(), String> {
         Cluster::depart_from(self, state)
+    }
+
+    fn can_be_saved(&self) -> bool {
+        Cluster::can_be_saved(self)
     }
 
     fn save(system: &Nodes<N>, name: &str, state: &Row) -> Option<SavedState> {

@@ -26,7 +26,7 @@ impl<A: Debug, B: Debug> Debug for Either<A, B> {
 }
 
 /// Calls the same handler on whichever kind it is. A node and its state always agree in kind: states come only from
-/// the node's own handlers.
+/// the node's own handlers, and from files whose states the node recognises.
 macro_rules! either_kind {
     ($node:expr, $state:expr, |$n:ident, $s:ident| $body:expr) => {
         match ($node, $state) {
@@ -85,6 +85,14 @@ where
 
     fn on_recover(&self, state: &mut Self::State, cx: &mut Context<A::Msg>) {
         either_kind!(self, state, |node, state| node.on_recover(state, cx));
+    }
+
+    fn recognises(&self, state: &Self::State) -> bool {
+        match (self, state) {
+            (Either::Left(node), Either::Left(state)) => node.recognises(state),
+            (Either::Right(node), Either::Right(state)) => node.recognises(state),
+            _ => false,
+        }
     }
 }
 

@@ -90,6 +90,12 @@ pub trait Node: Send + Sync + 'static {
 
     /// The node restarts and finds on disk what [`durable`](Node::durable) kept.
     fn on_recover(&self, _state: &mut Self::State, _cx: &mut Context<Self::Msg>) {}
+
+    /// Whether a state that was read from a file is of this node's kind.
+    #[doc(hidden)]
+    fn recognises(&self, _state: &Self::State) -> bool {
+        true
+    }
 }
 
 /// A node of a cluster: its index, from zero.

@@ -51,6 +51,11 @@ impl<N: Node> Clone for Codec<N> {
 impl<N: Node> Copy for Codec<N> {}
 
 impl<N: Node> Cluster<N> {
+    /// Whether states can be written.
+    pub(crate) fn can_be_saved(&self) -> bool {
+        self.codec.is_some()
+    }
+
     /// Has every exploration start in a saved state, or says why it cannot.
     pub(crate) fn depart_from(&mut self, saved: &SavedState) -> Result<(), String> {
         let codec = self.codec.ok_or(
@@ -66,8 +71,13 @@ impl<N: Node> Cluster<N> {
         }
         let locals = saved.nodes.iter().enumerate().map(|(id, node)| {
             let read = |state: &Value| {
-                (codec.read_state)(state.clone())
-                    .map_err(|error| format!("node {id} has another kind of state ({error})"))
+                let state = (codec.read_state)(state.clone())
+                    .map_err(|error| format!("node {id} has another kind of state ({error})"))?;
+                if self.nodes[id].recognises(&state) {
+                    Ok(state)
+                } else {
+                    Err(format!("node {id} is another kind of node"))
+                }
             };
             let life = match (&node.state, &node.durable) {
                 (Some(state), None) => Life::Up(read(state)?),
