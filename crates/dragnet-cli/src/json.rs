@@ -93,13 +93,26 @@ pub(crate) fn verdict(
             .set("digested", work.digested);
     }
     if let Some(local) = statistics.local {
+        object.set("local_states", local.local_states);
+    }
+    if matches!(verdict.engine, Engine::Local | Engine::Auto) {
+        // Null where breadth first was faster.
+        let local = statistics.local;
         object
-            .set("local_states", local.local_states)
-            .set("messages", local.messages)
-            .set("system_states", local.system_states)
-            .set("preliminary_violations", local.preliminary_violations)
-            .set("soundness_checks", local.soundness_checks)
-            .set("soundness_states", local.soundness_states);
+            .set("messages", local.map(|local| local.messages))
+            .set("system_states", local.map(|local| local.system_states))
+            .set(
+                "preliminary_violations",
+                local.map(|local| local.preliminary_violations),
+            )
+            .set(
+                "soundness_checks",
+                local.map(|local| local.soundness_checks),
+            )
+            .set(
+                "soundness_states",
+                local.map(|local| local.soundness_states),
+            );
     }
     object
         .set("length", counterexample.map(|found| found.len()))

@@ -407,7 +407,7 @@ impl<T: Target> Check<T> {
             );
         }
         self.target.objection().or_else(|| match self.options.engine {
-            Engine::Local | Engine::Auto if self.options.exact => Some(
+            Engine::Local if self.options.exact => Some(
                 "the local engine tells pasts apart by their fingerprints; use the engine breadth, depth or random \
                  to have whole states compared"
                     .to_owned(),

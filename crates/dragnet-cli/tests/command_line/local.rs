@@ -79,11 +79,9 @@ fn what_the_local_engine_cannot_judge_is_said_in_a_line_with_who_can() {
         run.error_line(),
         &["this is no cluster", "breadth, depth or random"],
     );
-    for engine in ["local", "auto"] {
-        let run = Place::new().run(&format!("check paxos --engine {engine} --exact"));
-        assert_eq!(run.status, BAD_INPUT);
-        assert_says(run.error_line(), &["breadth, depth or random"]);
-    }
+    let run = Place::new().run("check paxos --engine local --exact");
+    assert_eq!(run.status, BAD_INPUT);
+    assert_says(run.error_line(), &["breadth, depth or random"]);
     let run = Place::new().run("check paxos --pruning coarse");
     assert_eq!(run.status, BAD_INPUT);
     assert_says(run.error_line(), &["--engine local"]);
@@ -198,6 +196,9 @@ fn a_state_that_does_not_fit_is_refused_in_a_line() {
     let place = Place::new();
     let one = state("one-paxos-shared-initial-role.json");
     let paxos = state("paxos-learned-by-one.json");
+    let misspelt = place.path().join("misspelt.json");
+    let text = fs::read_to_string(&paxos).expect("a state");
+    fs::write(&misspelt, text.replace("in_flight", "inflight")).expect("a file");
     for (line, parts) in [
         (
             format!("check paxos --from {one}"),
@@ -210,6 +211,10 @@ fn a_state_that_does_not_fit_is_refused_in_a_line() {
         (
             "check paxos --from nowhere.json".to_owned(),
             ["cannot read", "nowhere.json"],
+        ),
+        (
+            format!("check paxos --from {}", misspelt.display()),
+            ["not a Dragnet state", "inflight"],
         ),
         (
             "check paxos --from /dev/null".to_owned(),

@@ -41,7 +41,8 @@ impl Searched {
 pub(super) fn taken_apart<T: Target>(prepared: &Prepared<T>) -> Option<Apart<'_, T::System>> {
     let mut properties = prepared.properties.iter();
     let judges_nodes = !properties.any(Property::looks_at_the_network);
-    T::apart(&prepared.system).filter(|_| judges_nodes)
+    let apart = T::apart(&prepared.system)?;
+    (judges_nodes && !prepared.options.exact && apart.parts.nodes() > 0).then_some(apart)
 }
 
 /// How long the local engine has the cores to itself.
@@ -152,8 +153,11 @@ pub(super) fn explore<T: Target>(
         options,
         workers,
     };
-    let explored = if engine == Engine::Local {
-        let apart = T::apart(&prepared.system).expect("only nodes can be taken apart");
+    let apart = match engine {
+        Engine::Local => taken_apart(prepared),
+        _ => None,
+    };
+    let explored = if let Some(apart) = apart {
         let threads = AtomicUsize::new(workers);
         let (explored, work) = search_parts(prepared, &space, &apart, &gauge, &threads);
         local = Some(work);

@@ -16,8 +16,10 @@ const VERSION: u32 = 1;
 /// A state of a cluster: each node's, and what is in flight. A check can start there instead of at the beginning: from
 /// the live state of a running system, or from where a counterexample has led.
 ///
-/// Fault budgets are not part of it: they count from there on.
+/// Fault budgets are not part of it: they count from there on. Neither is a partition: in a saved state the network is
+/// whole.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct SavedState {
     format: String,
     version: u32,

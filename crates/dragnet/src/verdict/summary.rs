@@ -133,9 +133,11 @@ impl Verdict {
             lines.push((
                 "verified",
                 format!(
-                    "{} preliminary violations with {} searches over {} states",
+                    "{} preliminary {} with {} {} over {} states",
                     grouped(local.preliminary_violations),
+                    number(local.preliminary_violations, "violation", "violations"),
                     grouped(local.soundness_checks),
+                    number(local.soundness_checks, "search", "searches"),
                     grouped(local.soundness_states)
                 ),
             ));
@@ -254,6 +256,10 @@ impl Step {
             let _ = writeln!(text, "{indent}{} {line}", style.dim("·"));
         }
     }
+}
+
+fn number<'w>(count: u64, one: &'w str, many: &'w str) -> &'w str {
+    if count == 1 { one } else { many }
 }
 
 /// A number with its thousands apart.

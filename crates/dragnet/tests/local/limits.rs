@@ -1,10 +1,14 @@
-//! What the local engine cannot judge, it says so.
+//! What the local engine cannot judge, it says so; what can only be judged of the whole system, it searches.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use dragnet::{Check, Engine, Failure, System, Target, ViolationKind};
+use dragnet::{
+    Check, Engine, Failure, Network, Outcome, Pruning, System, Target, ViolationKind, crashes,
+    duplicates,
+};
 
-use crate::table::{Rows, Send, Text, rows, table};
+use crate::table::{Rows, Send, Set, Text, rows, table};
+use crate::verdicts::{holds_at, violated, violated_at};
 
 /// A message is under way, and then not.
 const GREETING: Rows = rows! {
@@ -98,4 +102,92 @@ fn a_direct_system_has_no_nodes_and_auto_checks_it() {
     check(3).engine(Engine::Auto).run().assert_holds();
     let verdict = check(2).engine(Engine::Auto).run();
     assert_eq!(verdict.counterexample().unwrap().len(), 3);
+}
+
+#[test]
+fn a_bound_on_all_nodes_that_fails_is_a_violation() {
+    violated(|| {
+        Check::new(table(2, GREETING)).within("nobody is greeted", |all| {
+            assert!(all.nodes().all(|state| *state != "greeted"));
+            true
+        })
+    });
+}
+
+#[test]
+fn a_projection_that_fails_is_a_violation_even_where_nobody_else_has_anything() {
+    for nodes in [2, 3] {
+        violated(|| {
+            Check::new(table(nodes, GREETING)).always_agree("nobody is greeted", |node| {
+                assert!(node.state() != Some(&"greeted"));
+                None::<Text>
+            })
+        });
+    }
+}
+
+#[test]
+fn a_cluster_of_nobody_is_judged_as_well() {
+    let check =
+        || Check::new(table(0, &[])).always("somebody is there", |all| all.nodes().count() > 0);
+    for engine in [Engine::Breadth, Engine::Local, Engine::Auto] {
+        assert!(
+            check().engine(engine).run().violation().is_some(),
+            "{engine}"
+        );
+    }
+}
+
+/// Says hello for ever, which nobody hears twice.
+const CHATTER: Rows = rows! {
+    0: "idle", "start" => "idle", Set("again");
+    0: "idle", "timer again" => "idle", Set("again"), Send(1, "hello");
+    1: "idle", "hello" => "greeted";
+};
+
+#[test]
+fn links_with_little_room_stay_finite_when_messages_are_copied_or_lost() {
+    for network in [Network::unordered(), Network::ordered()] {
+        for faults in [duplicates(1), crashes(1), duplicates(1).and(crashes(1))] {
+            let cluster = || {
+                table(2, CHATTER)
+                    .network(network.clone().capacity(1))
+                    .faults(faults)
+            };
+            let check = || {
+                Check::new(cluster())
+                    .always_for_each("nobody is bad", |node| node.state() != Some(&"bad"))
+            };
+            holds_at(&[Pruning::Refined, Pruning::Adaptive], check);
+            violated_at(&[Pruning::Refined, Pruning::Adaptive], || {
+                Check::new(cluster())
+                    .always_for_each("nobody is greeted", |node| node.state() != Some(&"greeted"))
+            });
+        }
+    }
+}
+
+#[test]
+fn nothing_is_told_that_takes_more_steps_than_allowed() {
+    // Three steps, at most two of them on one node.
+    const RELAY: Rows = rows! {
+        0: "idle", "call go" => "called", Send(1, "one");
+        1: "idle", "one" => "passed", Send(0, "two");
+        0: "called", "two" => "bad";
+    };
+    let check = || {
+        Check::new(table(2, RELAY).calls(0, ["go"]))
+            .always_for_each("never bad", |node| node.state() != Some(&"bad"))
+    };
+    for level in Pruning::ALL {
+        let within = |steps| {
+            let check = check().engine(Engine::Local).pruning(level);
+            check.depth(steps).run()
+        };
+        for steps in [1, 2] {
+            let cut = within(steps).outcome;
+            assert!(matches!(cut, Outcome::Inconclusive(_)), "{level}: {cut:?}");
+        }
+        assert!(within(3).violation().is_some(), "{level}");
+    }
 }

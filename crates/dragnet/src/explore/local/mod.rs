@@ -61,7 +61,7 @@ pub(crate) struct Local<'a> {
 
 /// How the exploration at one level ended.
 enum End {
-    /// Something wrong that really happens.
+    /// Something wrong that really happens, or whatever else a search of the whole system came to.
     Found(Explored),
     /// Everything has been looked at.
     Exhausted,
@@ -89,6 +89,7 @@ impl Local<'_> {
             beginnings,
             work: &mut work,
             has_walked: false,
+            cut_deeper: false,
         };
         let end = match self.pruning {
             Pruning::Plain => exploration.close(false, false),
@@ -129,6 +130,8 @@ struct Exploration<'a> {
     work: &'a mut LocalWork,
     /// Whether random walks have been made.
     has_walked: bool,
+    /// Whether something could not be confirmed by executions that are as long as allowed.
+    cut_deeper: bool,
 }
 
 /// Local states that something wrong, or something wanted, was met with, and that no execution is known to.
@@ -163,6 +166,7 @@ impl Exploration<'_> {
             local: self.local,
             beginnings: &self.beginnings,
             work: self.work,
+            cut_deeper: &mut self.cut_deeper,
         }
     }
 
@@ -226,11 +230,7 @@ impl Exploration<'_> {
                 break;
             }
         }
-        if closure.cut_deeper {
-            End::Deeper
-        } else {
-            End::Exhausted
-        }
+        self.conclude(closure.cut_deeper)
     }
 
     /// Judges new local states by themselves.
@@ -307,9 +307,36 @@ impl Exploration<'_> {
         !self.local.gauge.must_end()
     }
 
+    /// How an exploration ends that has found nothing wrong.
+    fn conclude(&mut self, cut_deeper: bool) -> End {
+        if cut_deeper || self.cut_deeper {
+            return End::Deeper;
+        }
+        if !self.local.whole.bounds_are_local() {
+            // Whether a bound on all nodes at once can be judged at all is not seen node by node.
+            return self.search_everything();
+        }
+        End::Exhausted
+    }
+
+    fn search_everything(&mut self) -> End {
+        self.local.gauge.restart();
+        let explored = self.verifier().search_everything();
+        match explored {
+            Explored {
+                found: None,
+                left_out: None,
+            } => End::Exhausted,
+            _ => End::Found(explored),
+        }
+    }
+
     /// The refined level.
     fn refine(&mut self) -> End {
         let Local { parts, whole, .. } = *self.local;
+        if !unfolding::can_unfold(parts) {
+            return self.search_everything();
+        }
         let local = self.local;
         let inside = |state| whole.is_inside(state);
         let mut graph = Graph::new(parts.nodes());
@@ -366,11 +393,7 @@ impl Exploration<'_> {
                 Confirmed::Rejected => {}
             }
         }
-        if unfolding.counts.cut_deeper {
-            End::Deeper
-        } else {
-            End::Exhausted
-        }
+        self.conclude(unfolding.counts.cut_deeper)
     }
 }
 

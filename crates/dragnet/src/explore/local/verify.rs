@@ -9,7 +9,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::atomic::Ordering;
 
 use super::graph::{Cone, Graph};
-use super::unfolding::{Round, Unfolding};
+use super::unfolding::{self, Round, Unfolding};
 use super::whole::Aim;
 use super::{Local, Suspects};
 use crate::explore::limits::Gauge;
@@ -21,6 +21,8 @@ pub(super) struct Verifier<'a> {
     pub(super) local: &'a Local<'a>,
     pub(super) beginnings: &'a [Vec<Beginning>],
     pub(super) work: &'a mut LocalWork,
+    /// Set where something was not confirmed, and executions longer than allowed were not looked at.
+    pub(super) cut_deeper: &'a mut bool,
 }
 
 /// What verification came to.
@@ -251,7 +253,9 @@ impl Verifier<'_> {
                     return None;
                 }
                 Confirmed::Rejected => {
-                    let exact = unfolding.is_exact() && self.local.whole.bounds_are_local();
+                    let exact = unfolding.is_exact()
+                        && self.local.whole.bounds_are_local()
+                        && self.local.longest.is_none();
                     assert!(
                         !cfg!(test) || !exact || !wrong,
                         "what fits together happens"
@@ -283,6 +287,9 @@ impl Verifier<'_> {
         };
         let whole = self.local.whole;
         let is_open = || suspects.wrong || !whole.is_content();
+        if !unfolding::can_unfold(self.local.parts) {
+            return self.search(graph, suspects, most);
+        }
         if !suspects.locals.is_empty() && is_open() {
             let locals = suspects.locals.iter().copied();
             let cone = graph.cone(locals, &suspects.envelopes);
@@ -350,6 +357,24 @@ impl Verifier<'_> {
         None
     }
 
+    /// Searches the whole system for anything that is wrong, as breadth first does.
+    pub(super) fn search_everything(&mut self) -> Explored {
+        let Local {
+            whole,
+            gauge,
+            domain,
+            workers,
+            first_worker,
+            longest,
+            ..
+        } = *self.local;
+        let workers = workers.load(Ordering::Relaxed);
+        let found = whole.search(&Cone::EVERYTHING, Aim::Shortest, longest, gauge, workers);
+        domain.quiesce(first_worker);
+        self.work.system_states += gauge.states.load(Ordering::Relaxed);
+        found
+    }
+
     /// Searches the whole system for an execution to suspects.
     pub(super) fn search(
         &mut self,
@@ -381,21 +406,34 @@ impl Verifier<'_> {
             domain,
             workers,
             first_worker,
+            longest,
             ..
         } = *self.local;
         let counts = Gauge::inside(gauge, most);
         self.work.soundness_checks += 1;
         let workers = workers.load(Ordering::Relaxed);
-        let explored = whole.search(cone, aim, &counts, workers);
+        let explored = whole.search(cone, aim, longest, &counts, workers);
         // Its leader has left.
         domain.quiesce(first_worker);
         self.work.soundness_states += counts.states.load(Ordering::Relaxed);
         match explored {
-            Explored { found: Some(_), .. } => Confirmed::Found(explored),
+            Explored { found: Some(_), .. }
+            | Explored {
+                left_out: Some(LeftOut::Collision),
+                ..
+            } => Confirmed::Found(explored),
             Explored {
                 left_out: Some(LeftOut::Cut(_)),
                 ..
             } => Confirmed::Cut,
+            Explored {
+                left_out: Some(LeftOut::Deeper),
+                ..
+            } => {
+                let looked_for_wrong = matches!(aim, Aim::Shortest | Aim::Any);
+                *self.cut_deeper |= looked_for_wrong || !whole.is_content();
+                Confirmed::Rejected
+            }
             _ => Confirmed::Rejected,
         }
     }

@@ -51,7 +51,15 @@ pub(crate) trait Whole: Sync {
     fn clash(&self, invariant: usize, one: u32, two: u32) -> bool;
 
     /// Searches the whole system, but only through the local states of a cone, for anything that is wrong.
-    fn search(&self, cone: &Cone, aim: Aim, gauge: &Gauge, workers: usize) -> Explored;
+    /// Executions of more than `longest` steps are not looked at.
+    fn search(
+        &self,
+        cone: &Cone,
+        aim: Aim,
+        longest: Option<u64>,
+        gauge: &Gauge,
+        workers: usize,
+    ) -> Explored;
 }
 
 /// What a search of the whole system is to find.
@@ -123,12 +131,14 @@ impl<S: System> Whole for Taken<'_, S> {
         let mut properties = self.space.properties.iter();
         let bound_fails =
             |inside: &&LocalPredicate<S>| panics::catch(|| inside(system, local)).is_err();
+        let mut pairs = 0..self.pairs.len();
         properties.any(|property| match &property.claim {
             Claim::Always(_, Scope::Each(holds)) => {
                 panics::catch(|| !holds(system, local)).unwrap_or(true)
             }
             _ => false,
-        }) || self.bounds.iter().any(bound_fails)
+        }) || pairs.any(|invariant| self.class(invariant, local) == Some(PANICS))
+            || self.bounds.iter().any(bound_fails)
     }
 
     fn is_wanted(&self, local: u32) -> bool {
@@ -188,7 +198,14 @@ impl<S: System> Whole for Taken<'_, S> {
             || panics::catch(|| self.pairs[invariant].clash(one, two)).unwrap_or(true)
     }
 
-    fn search(&self, cone: &Cone, aim: Aim, gauge: &Gauge, workers: usize) -> Explored {
+    fn search(
+        &self,
+        cone: &Cone,
+        aim: Aim,
+        longest: Option<u64>,
+        gauge: &Gauge,
+        workers: usize,
+    ) -> Explored {
         let Apart {
             system,
             parts,
@@ -208,16 +225,18 @@ impl<S: System> Whole for Taken<'_, S> {
         let numbered = || Fingerprints::<Pair>::new(self.domain);
         let plain = || Fingerprints::<Single>::new(self.domain);
         match aim {
-            Aim::Shortest => breadth::explore(&space, &numbered(), gauge, workers, None),
-            Aim::Any | Aim::Wanted => depth::explore(&space, &plain(), gauge, workers, None),
             Aim::WantedByChance => {
                 let walks = Walks {
                     seed: 0,
                     count: WALKS,
-                    longest: None,
+                    longest,
                 };
                 random::explore(&space, &plain(), gauge, workers, &walks)
             }
+            Aim::Any | Aim::Wanted if longest.is_none() => {
+                depth::explore(&space, &plain(), gauge, workers, None)
+            }
+            _ => breadth::explore(&space, &numbered(), gauge, workers, longest),
         }
     }
 }

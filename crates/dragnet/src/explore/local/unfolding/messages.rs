@@ -116,8 +116,7 @@ impl Unfolding<'_> {
 
     /// Whether messages on ordered links to a history may have been lost before others.
     pub(super) fn may_skip(&self, point: &Point) -> bool {
-        let loses = self.links.limited && self.pools.is_empty();
-        self.links.ordered && (loses || point.spent[2] > 0)
+        self.links.ordered && point.spent[2] > 0
     }
 
     /// Takes note of what the last step of a point sends.

@@ -18,7 +18,8 @@
 //!
 //! Where a limited link loses what it has no room for, where a crash empties ordered links, and where a bound looks at
 //! several nodes at once, more is let through here than can happen ([`Unfolding::is_exact`]); what is found is then
-//! verified.
+//! verified. Where room on limited links changes by other means than sending and receiving, nothing is
+//! [unfolded](can_unfold).
 
 mod looks;
 mod marks;
@@ -45,7 +46,7 @@ pub(super) struct Unfolding<'a> {
     inside: &'a (dyn Fn(u32) -> bool + Sync),
     nodes: usize,
     links: Links,
-    /// How much room each pool of a link has, where a message depends on those that made room for it; none otherwise.
+    /// How much room each pool of a link has: a message depends on those that made room for it.
     pools: Vec<u32>,
     budgets: [u32; SPENT],
     partitions: u32,
@@ -187,6 +188,22 @@ pub(super) struct Round {
     pub(super) failing: Vec<Box<[u32]>>,
 }
 
+/// Whether the nodes can be unfolded. They cannot where links are limited, and copies, notices or what a crash throws away
+/// take up and make room without anybody's doing: room could then not be followed, and without that there may be no end
+/// of messages.
+pub(super) fn can_unfold(parts: &dyn Parts) -> bool {
+    let links = parts.links();
+    let may = |kind| parts.budget(kind) > 0;
+    let room_changes =
+        may(FaultKind::Duplicate) || has_notices(parts) || links.ordered && may(FaultKind::Crash);
+    !(links.limited && room_changes)
+}
+
+/// Whether nodes are told when a partition is over.
+fn has_notices(parts: &dyn Parts) -> bool {
+    parts.nodes() > 1 && parts.budget(FaultKind::Partition) > 0 && parts.notice(0, 1).is_some()
+}
+
 impl<'a> Unfolding<'a> {
     pub(super) fn new(
         parts: &'a dyn Parts,
@@ -197,18 +214,8 @@ impl<'a> Unfolding<'a> {
     ) -> Self {
         let nodes = parts.nodes();
         let links = parts.links();
-        let may = |kind| parts.budget(kind) > 0;
-        let has_notices = nodes > 1 && may(FaultKind::Partition) && parts.notice(0, 1).is_some();
-        // Copies, notices and what a crash throws away take up and make room without anybody's doing. Messages are then let
-        // through however many there are.
-        let follows_room =
-            !(may(FaultKind::Duplicate) || has_notices || links.ordered && may(FaultKind::Crash));
         Self {
-            pools: if follows_room {
-                parts.pools()
-            } else {
-                Vec::new()
-            },
+            pools: parts.pools(),
             parts,
             workers,
             inside,
@@ -220,7 +227,7 @@ impl<'a> Unfolding<'a> {
             } else {
                 0
             },
-            has_notices,
+            has_notices: has_notices(parts),
             beginnings: Vec::new(),
             points: Vec::new(),
             pasts: Vec::new(),

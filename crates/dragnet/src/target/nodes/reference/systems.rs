@@ -13,6 +13,8 @@ use crate::target::nodes::*;
 struct Action {
     /// How far its state rises; nothing else happens when it does not.
     rise: u8,
+    /// Where its state goes instead, and maybe back to.
+    goes_to: Option<u8>,
     sends: Vec<(usize, u8)>,
     set: Option<bool>,
     answers: bool,
@@ -48,7 +50,7 @@ impl TableNode {
         } else {
             &cell[0]
         };
-        if action.rise == 0 && action.fails.is_none() {
+        if action.rise == 0 && action.fails.is_none() && action.goes_to.is_none() {
             if action.observes {
                 cx.observe("nothing new");
             }
@@ -63,10 +65,11 @@ impl TableNode {
             Some(false) => cx.assert(false, "table says so"),
             None => {}
         }
-        if *state + action.rise > STATES {
+        let to = action.goes_to.unwrap_or(*state + action.rise);
+        if to > STATES {
             return;
         }
-        *state += action.rise;
+        *state = to;
         for &(to, msg) in &action.sends {
             cx.send(to % cx.nodes(), msg);
         }
@@ -145,36 +148,59 @@ pub(super) enum Judged {
     WholeBound,
     Each,
     Pairs,
+    PairsBound,
+    Mixed,
     Reached,
+    ReachedSome,
 }
 
 impl Judged {
-    pub(super) const ALL: [Self; 5] = [
+    pub(super) const ALL: [Self; 8] = [
         Self::Whole,
         Self::WholeBound,
         Self::Each,
         Self::Pairs,
+        Self::PairsBound,
+        Self::Mixed,
         Self::Reached,
+        Self::ReachedSome,
     ];
+
+    /// Whether a bound looks at all nodes at once.
+    pub(super) fn bounds_the_whole(self) -> bool {
+        matches!(
+            self,
+            Self::WholeBound | Self::PairsBound | Self::ReachedSome
+        )
+    }
 }
 
 fn action(failing: bool) -> impl Strategy<Value = Action> {
     (
-        0..3_u8,
+        (0..3_u8, proptest::option::weighted(0.15, 0..STATES)),
         vec((0..3_usize, 0..MESSAGES), 0..3),
         proptest::option::weighted(0.3, any::<bool>()),
         proptest::bool::weighted(0.4),
         proptest::bool::weighted(0.1),
         proptest::option::weighted(if failing { 0.03 } else { 1e-9 }, any::<bool>()),
     )
-        .prop_map(|(rise, sends, set, answers, observes, fails)| Action {
-            rise,
-            sends,
-            set,
-            answers,
-            observes,
-            fails,
-        })
+        .prop_map(
+            |((rise, goes_to), mut sends, set, answers, observes, fails)| {
+                if goes_to.is_some() {
+                    // What goes round and sends more than it receives has no end.
+                    sends.truncate(1);
+                }
+                Action {
+                    rise,
+                    goes_to,
+                    sends,
+                    set,
+                    answers,
+                    observes,
+                    fails,
+                }
+            },
+        )
 }
 
 fn cell(failing: bool) -> impl Strategy<Value = Cell> {
@@ -197,12 +223,12 @@ fn table_node(failing: bool) -> impl Strategy<Value = TableNode> {
 }
 
 fn faults() -> impl Strategy<Value = Faults> {
-    let budget = || proptest::option::weighted(0.25, 1..2_u32);
+    let budget = || proptest::option::weighted(0.25, prop_oneof![3 => Just(1_u32), 1 => 2..4_u32]);
     (
         budget(),
         budget(),
         budget(),
-        proptest::option::weighted(0.1, 0..2_u32),
+        proptest::option::weighted(0.15, 0..3_u32),
         budget(),
     )
         .prop_map(|(lost, copied, crashed, restarted, cut)| {
@@ -371,7 +397,31 @@ impl RandomSystem {
                 .within_for_each("inside", move |node| {
                     node.state().is_none_or(|&state| state < inside)
                 }),
+            Judged::PairsBound => check
+                .always_agree("agree", move |node| {
+                    node.state().copied().filter(|&state| state >= forbidden)
+                })
+                .within("not all far", move |s| {
+                    s.nodes().any(|&state| state < inside)
+                }),
+            Judged::Mixed => check
+                .always_agree("agree", |node| {
+                    node.state().copied().filter(|&state| state >= STATES)
+                })
+                .always_for_each("not forbidden", move |node| {
+                    node.state() != Some(&forbidden)
+                })
+                .reachable_for_some("all the way", |node| node.state() == Some(&STATES))
+                .reachable("all move", |s| s.nodes().all(|&state| state > 0))
+                .within_for_each("inside", move |node| {
+                    node.state().is_none_or(|&state| state < inside)
+                }),
             Judged::Reached => check.reachable("all move", |s| s.nodes().all(|&state| state > 0)),
+            Judged::ReachedSome => check
+                .reachable_for_some("down", |node| node.state().is_none())
+                .within("not all far", move |s| {
+                    s.nodes().any(|&state| state < inside)
+                }),
         }
     }
 }
