@@ -45,6 +45,11 @@ const MANY: usize = 20_000;
 /// And with more steps than this.
 const MANY_STEPS: u64 = 400_000;
 
+/// Where more is let through than can happen there may be no end of histories. After so many, and again after four times
+/// as many, a search of the whole system is tried, with so many states for each history.
+const FIRST_HISTORIES: usize = 2_000;
+const STATES_A_HISTORY: usize = 10;
+
 /// An exploration of parts.
 pub(crate) struct Local<'a> {
     pub(crate) parts: &'a dyn Parts,
@@ -331,6 +336,16 @@ impl Exploration<'_> {
         }
     }
 
+    /// Searches the whole system, but gives up after so many states.
+    fn try_everything(&mut self, most: usize) -> Option<End> {
+        match self.verifier().try_everything(most as u64) {
+            Confirmed::Found(found) => Some(End::Found(found)),
+            Confirmed::Rejected if self.cut_deeper => Some(End::Deeper),
+            Confirmed::Rejected => Some(End::Exhausted),
+            Confirmed::Cut => None,
+        }
+    }
+
     /// The refined level.
     fn refine(&mut self) -> End {
         let Local { parts, whole, .. } = *self.local;
@@ -346,6 +361,7 @@ impl Exploration<'_> {
         let mut suspects = Suspects::default();
         let mut verified = Attempts::default();
         let mut examined = verify::Examined::default();
+        let mut patience = FIRST_HISTORIES;
         let mut counted = (0, 0);
         let mut round = Some(unfolding.begin(self.beginnings.clone(), &mut graph));
         while let Some(this) = round {
@@ -358,6 +374,12 @@ impl Exploration<'_> {
             self.work.messages = graph.messages() as u64;
             if local.gauge.must_end() {
                 return End::Cut;
+            }
+            if !is_exact(local, &unfolding) && unfolding.len() > patience {
+                patience *= 4;
+                if let Some(end) = self.try_everything(unfolding.len() * STATES_A_HISTORY) {
+                    return end;
+                }
             }
             let confirmed =
                 self.verifier()
@@ -395,6 +417,11 @@ impl Exploration<'_> {
         }
         self.conclude(unfolding.counts.cut_deeper)
     }
+}
+
+/// Whether an unfolding lets nothing through but what can happen, and so ends where the system is finite.
+fn is_exact(local: &Local<'_>, unfolding: &Unfolding<'_>) -> bool {
+    unfolding.is_exact() && local.whole.bounds_are_local()
 }
 
 /// What suspects have been tried to verify, and when that is worth another try.

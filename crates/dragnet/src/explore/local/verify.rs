@@ -253,9 +253,8 @@ impl Verifier<'_> {
                     return None;
                 }
                 Confirmed::Rejected => {
-                    let exact = unfolding.is_exact()
-                        && self.local.whole.bounds_are_local()
-                        && self.local.longest.is_none();
+                    let exact =
+                        super::is_exact(self.local, unfolding) && self.local.longest.is_none();
                     assert!(
                         !cfg!(test) || !exact || !wrong,
                         "what fits together happens"
@@ -294,8 +293,9 @@ impl Verifier<'_> {
             let locals = suspects.locals.iter().copied();
             let cone = graph.cone(locals, &suspects.envelopes);
             match self.unfold(&cone, &is_open, &mut left, most) {
-                Confirmed::Rejected => {}
-                decided => return decided,
+                Some(Confirmed::Rejected) => {}
+                Some(decided) => return decided,
+                None => return self.search(graph, suspects, most),
             }
         }
         if left.len() > 0 {
@@ -304,14 +304,14 @@ impl Verifier<'_> {
         Confirmed::Rejected
     }
 
-    /// Unfolds a cone for as long as something is open.
+    /// Unfolds a cone for as long as something is open. `None` when that does not seem to have an end.
     fn unfold(
         &mut self,
         cone: &Cone,
         is_open: &dyn Fn() -> bool,
         left: &mut Suspects,
         most: Option<u64>,
-    ) -> Confirmed {
+    ) -> Option<Confirmed> {
         let local = self.local;
         let Local { parts, whole, .. } = *local;
         let inside = |state| cone.holds(state) && whole.is_inside(state);
@@ -328,17 +328,20 @@ impl Verifier<'_> {
             self.work.soundness_states += unfolding.len() as u64 - counted;
             counted = unfolding.len() as u64;
             if let Some(found) = self.examine(&unfolding, &this, &mut examined, left) {
-                return Confirmed::Found(found);
+                return Some(Confirmed::Found(found));
             }
             if local.gauge.must_end() || most.is_some_and(|most| unfolding.counts.steps > most) {
-                return Confirmed::Cut;
+                return Some(Confirmed::Cut);
+            }
+            if !super::is_exact(local, &unfolding) && unfolding.len() > super::MANY {
+                return None;
             }
             round = unfolding.round(&mut graph);
         }
         if local.gauge.must_end() {
-            return Confirmed::Cut;
+            return Some(Confirmed::Cut);
         }
-        Confirmed::Rejected
+        Some(Confirmed::Rejected)
     }
 
     /// Looks for what must be reachable on a few random walks, then, where much would have to be put together for it, by a
@@ -373,6 +376,11 @@ impl Verifier<'_> {
         domain.quiesce(first_worker);
         self.work.system_states += gauge.states.load(Ordering::Relaxed);
         found
+    }
+
+    /// The same up to a number of states.
+    pub(super) fn try_everything(&mut self, most: u64) -> Confirmed {
+        self.search_through(&Cone::EVERYTHING, Some(most), Aim::Shortest)
     }
 
     /// Searches the whole system for an execution to suspects.

@@ -170,7 +170,7 @@ impl Judged {
     pub(super) fn bounds_the_whole(self) -> bool {
         matches!(
             self,
-            Self::WholeBound | Self::PairsBound | Self::ReachedSome
+            Self::Whole | Self::WholeBound | Self::PairsBound | Self::ReachedSome
         )
     }
 }
