@@ -2,20 +2,19 @@
 //!
 //!     cargo run --release -p dragnet-bench -- stateright
 
-mod compare;
 mod machine;
 mod measure;
-mod protocols;
-mod search;
+mod stateright;
 mod table;
+mod turns;
 
 use std::error::Error;
 use std::process::ExitCode;
 
 use clap::{Args, Parser, Subcommand, value_parser};
 
-use compare::Effort;
-use measure::Job;
+use crate::measure::measure;
+use crate::stateright::Effort;
 
 /// Compares Dragnet with other checkers, and prints a Markdown table.
 #[derive(Parser)]
@@ -29,9 +28,14 @@ struct Arguments {
 enum Command {
     /// Compare with Stateright on protocols written for both.
     Stateright(Comparison),
-    /// Measure one search in this process, and print it as JSON.
-    #[command(hide = true)]
+    /// Do one job in this process, and print what it took as JSON.
+    #[command(hide = true, subcommand)]
     Measure(Job),
+}
+
+#[derive(Subcommand)]
+enum Job {
+    Stateright(stateright::Job),
 }
 
 #[derive(Args)]
@@ -64,9 +68,11 @@ fn run(command: Command) -> Result<(), Box<dyn Error>> {
                 runs: runs.unwrap_or(if quick { 1 } else { 3 }),
                 small_only: quick,
             };
-            compare::compare(effort, date)?;
+            stateright::compare(effort, date)?;
         }
-        Command::Measure(job) => println!("{}", serde_json::to_string(&job.measure()?)?),
+        Command::Measure(Job::Stateright(job)) => {
+            println!("{}", serde_json::to_string(&measure(&job)?)?);
+        }
     }
     Ok(())
 }

@@ -29,7 +29,7 @@ fn a_quick_comparison_prints_a_row_for_each_search_of_each_small_protocol() {
 
 #[test]
 fn a_protocol_that_does_not_exist_is_refused_with_those_that_do() {
-    let ran = bench(&["measure", "dragnet", "raft", "breadth", "1"]);
+    let ran = bench(&["measure", "stateright", "dragnet", "raft", "breadth", "1"]);
     assert_eq!(ran.status.code(), Some(2));
     let complaint = String::from_utf8_lossy(&ran.stderr).into_owned();
     assert!(

@@ -1,16 +1,19 @@
-//! The comparison itself: every protocol, every search, both checkers in turn.
+//! Dragnet beside Stateright: every protocol, every search, both checkers in turn.
+
+mod job;
+mod protocols;
+mod row;
+mod search;
 
 use thiserror::Error;
 
-use crate::machine;
-use crate::measure::{Job, MeasureError, Measurement};
-use crate::protocols::Protocol;
-use crate::search::{Checker, Search};
-use crate::table::{HEAD, Row};
-
-/// How long a checker searches before it is the other's turn, if a search does not take longer.
-const SECONDS_A_TURN: f64 = 2.0;
-const MOST_SEARCHES_A_TURN: u32 = 10;
+use crate::measure::{MeasureError, Measurement};
+use crate::{machine, turns};
+pub use job::Job;
+use job::States;
+use protocols::Protocol;
+use row::Row;
+use search::{Checker, Search};
 
 /// How thorough a comparison is.
 #[derive(Clone, Copy, Debug)]
@@ -48,8 +51,9 @@ pub enum CompareError {
 
 /// Compares both checkers and prints the table to stdout, each row as soon as it is known; progress goes to stderr.
 pub fn compare(effort: Effort, date: Option<String>) -> Result<(), CompareError> {
-    println!("{}; best of {}\n", machine::header(date), effort.runs);
-    println!("{HEAD}");
+    let header = machine::header(date, &["Stateright"]);
+    println!("{header}; best of {}\n", effort.runs);
+    println!("{}", row::head());
     for protocol in Protocol::ALL {
         if effort.small_only && !protocol.small {
             continue;
@@ -61,72 +65,33 @@ pub fn compare(effort: Effort, date: Option<String>) -> Result<(), CompareError>
     Ok(())
 }
 
-/// Both checkers on one protocol. Their runs alternate, so that a busy moment of the machine meets both.
+/// Both checkers on one protocol.
 fn row(protocol: &'static Protocol, search: Search, runs: u32) -> Result<Row, CompareError> {
-    let mut best: [Option<Measurement>; 2] = [None; 2];
-    for run in 1..=runs {
-        for (best, checker) in best.iter_mut().zip([Checker::Stateright, Checker::Dragnet]) {
-            eprintln!(
-                "{} ({search}): {checker}, run {run} of {runs}",
-                protocol.title
-            );
-            let measured = turn(checker, protocol, search)?;
-            *best = Some(best.map_or(measured, |best| best.best(measured)));
-        }
-    }
-    let [stateright, dragnet] = best.map(|best| best.expect("there is at least one run"));
-    Ok(Row {
-        protocol,
-        search,
-        stateright,
-        dragnet,
-    })
-}
-
-/// One checker's turn: a short search is repeated, or a busy moment of the machine would be all of it.
-fn turn(
-    checker: Checker,
-    protocol: &'static Protocol,
-    search: Search,
-) -> Result<Measurement, CompareError> {
-    let mut best = measure(checker, protocol, search)?;
-    let mut seconds = best.seconds;
-    for _ in 1..MOST_SEARCHES_A_TURN {
-        if seconds >= SECONDS_A_TURN {
-            break;
-        }
-        let measured = measure(checker, protocol, search)?;
-        seconds += measured.seconds;
-        best = best.best(measured);
-    }
-    Ok(best)
-}
-
-fn measure(
-    checker: Checker,
-    protocol: &'static Protocol,
-    search: Search,
-) -> Result<Measurement, CompareError> {
-    let job = Job {
+    let jobs = [Checker::Stateright, Checker::Dragnet].map(|checker| Job {
         checker,
         protocol,
         order: search.order,
         threads: search.threads,
-    };
-    let measured = job.measure_in_child()?;
-    hold_to_the_known_count(&job, &measured)?;
-    Ok(measured)
+    });
+    let best = turns::best_of(runs, &jobs, hold_to_the_known_count)?;
+    Ok(Row {
+        protocol,
+        search,
+        stateright: best[0],
+        dragnet: best[1],
+    })
 }
 
-fn hold_to_the_known_count(job: &Job, measured: &Measurement) -> Result<(), CompareError> {
-    if measured.states == job.protocol.states {
+fn hold_to_the_known_count(job: &Job, measured: &Measurement<States>) -> Result<(), CompareError> {
+    let States(found) = measured.found;
+    if found == job.protocol.states {
         return Ok(());
     }
     Err(CompareError::Count {
         protocol: job.protocol.title,
         search: job.search(),
         checker: job.checker,
-        found: measured.states,
+        found,
         known: job.protocol.states,
     })
 }
@@ -134,7 +99,7 @@ fn hold_to_the_known_count(job: &Job, measured: &Measurement) -> Result<(), Comp
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::search::Order;
+    use search::Order;
 
     #[test]
     fn a_checker_that_misses_a_state_makes_the_comparison_void() {
@@ -145,9 +110,10 @@ mod tests {
             threads: 2,
         };
         let counted = |states| Measurement {
-            states,
+            found: States(states),
             seconds: 1.0,
             peak_bytes: 1,
+            added_bytes: 0,
         };
         assert!(hold_to_the_known_count(&job, &counted(325)).is_ok());
         let void = hold_to_the_known_count(&job, &counted(324)).unwrap_err();
