@@ -6,6 +6,15 @@ use crate::measure::{Job, MeasureError, Measurement, measure_in_child};
 const SECONDS_A_TURN: f64 = 2.0;
 const MOST_JOBS_A_TURN: u32 = 10;
 
+/// How thorough a comparison is.
+#[derive(Clone, Copy, Debug)]
+pub struct Effort {
+    /// How many runs the best is taken of.
+    pub runs: u32,
+    /// Whether what takes long is left out.
+    pub short_only: bool,
+}
+
 /// The best of `runs` turns of each job, each measured in a child; what `accept` refuses makes all of it void. Progress
 /// goes to stderr.
 pub fn best_of<J, E>(

@@ -7,22 +7,14 @@ mod search;
 
 use thiserror::Error;
 
+use crate::machine;
 use crate::measure::{MeasureError, Measurement};
-use crate::{machine, turns};
+use crate::turns::{self, Effort};
 pub use job::Job;
 use job::States;
 use protocols::Protocol;
 use row::Row;
 use search::{Checker, Search};
-
-/// How thorough a comparison is.
-#[derive(Clone, Copy, Debug)]
-pub struct Effort {
-    /// How many runs the best is taken of.
-    pub runs: u32,
-    /// Whether only the small protocols are compared.
-    pub small_only: bool,
-}
 
 /// Why a comparison is void.
 #[derive(Debug, Error)]
@@ -55,7 +47,7 @@ pub fn compare(effort: Effort, date: Option<String>) -> Result<(), CompareError>
     println!("{header}; best of {}\n", effort.runs);
     println!("{}", row::head());
     for protocol in Protocol::ALL {
-        if effort.small_only && !protocol.small {
+        if effort.short_only && !protocol.small {
             continue;
         }
         for search in Search::ALL {
