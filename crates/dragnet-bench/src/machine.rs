@@ -3,19 +3,22 @@
 use std::fs;
 use std::process::Command;
 
-/// The line above the table: date, machine, versions.
-pub fn header(date: Option<String>) -> String {
+/// The line above the tables: date, machine, and the versions of Dragnet, of the crates that it is compared with and of
+/// the compiler.
+pub fn header(date: Option<String>, others: &[&str]) -> String {
     let date = date
         .or_else(|| first_line_of("date", &["+%F"]))
         .unwrap_or_else(|| "date unknown".to_owned());
     let rustc =
         first_line_of("rustc", &["--version"]).unwrap_or_else(|| "rustc unknown".to_owned());
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    let versions = format!(
-        "Dragnet {}, Stateright {}, {rustc}",
-        env!("CARGO_PKG_VERSION"),
-        locked_version("stateright")
-    );
+    let mut versions = vec![format!("Dragnet {}", env!("CARGO_PKG_VERSION"))];
+    versions.extend(others.iter().map(|name| {
+        let version = locked_version(&name.to_lowercase());
+        format!("{name} {version}")
+    }));
+    versions.push(rustc);
+    let versions = versions.join(", ");
     format!("{date}; {}, {cores} cores; {versions}", processor())
 }
 
@@ -53,7 +56,7 @@ mod tests {
 
     #[test]
     fn the_header_names_date_machine_and_versions() {
-        let header = header(Some("2001-02-03".to_owned()));
+        let header = header(Some("2001-02-03".to_owned()), &["Stateright"]);
         assert!(header.starts_with("2001-02-03; "), "{header}");
         assert!(header.contains("Stateright 0.31."), "{header}");
     }

@@ -1,23 +1,25 @@
-//! Dragnet compared with other checkers: the same protocols, the same properties, side by side in one run.
+//! Dragnet compared with other checkers, and its engines with each other: the same protocols, the same properties, side by
+//! side in one run.
 //!
 //!     cargo run --release -p dragnet-bench -- stateright
+//!     cargo run --release -p dragnet-bench -- local
 
-mod compare;
+mod local;
 mod machine;
 mod measure;
-mod protocols;
-mod search;
+mod stateright;
 mod table;
+mod turns;
 
 use std::error::Error;
 use std::process::ExitCode;
 
 use clap::{Args, Parser, Subcommand, value_parser};
 
-use compare::Effort;
-use measure::Job;
+use crate::measure::measure;
+use crate::turns::Effort;
 
-/// Compares Dragnet with other checkers, and prints a Markdown table.
+/// Compares Dragnet with other checkers and its engines with each other, and prints Markdown tables.
 #[derive(Parser)]
 #[command(version)]
 struct Arguments {
@@ -29,22 +31,39 @@ struct Arguments {
 enum Command {
     /// Compare with Stateright on protocols written for both.
     Stateright(Comparison),
-    /// Measure one search in this process, and print it as JSON.
-    #[command(hide = true)]
+    /// Measure the figures of the paper on local model checking again, on the same system.
+    Local(Comparison),
+    /// Do one job in this process, and print what it took as JSON.
+    #[command(hide = true, subcommand)]
     Measure(Job),
+}
+
+#[derive(Subcommand)]
+enum Job {
+    Stateright(stateright::Job),
+    Local(local::Job),
 }
 
 #[derive(Args)]
 struct Comparison {
-    /// One run of the small protocols only.
+    /// One run of what is short only.
     #[arg(long)]
     quick: bool,
     /// How many runs the best is taken of [default: 3, with --quick 1].
     #[arg(long, value_parser = value_parser!(u32).range(1..))]
     runs: Option<u32>,
-    /// The date to print above the table [default: today].
+    /// The date to print above the tables [default: today].
     #[arg(long)]
     date: Option<String>,
+}
+
+impl Comparison {
+    fn effort(&self) -> Effort {
+        Effort {
+            runs: self.runs.unwrap_or(if self.quick { 1 } else { 3 }),
+            short_only: self.quick,
+        }
+    }
 }
 
 fn main() -> ExitCode {
@@ -59,14 +78,18 @@ fn main() -> ExitCode {
 
 fn run(command: Command) -> Result<(), Box<dyn Error>> {
     match command {
-        Command::Stateright(Comparison { quick, runs, date }) => {
-            let effort = Effort {
-                runs: runs.unwrap_or(if quick { 1 } else { 3 }),
-                small_only: quick,
-            };
-            compare::compare(effort, date)?;
+        Command::Stateright(comparison) => {
+            stateright::compare(comparison.effort(), comparison.date)?;
         }
-        Command::Measure(job) => println!("{}", serde_json::to_string(&job.measure()?)?),
+        Command::Local(comparison) => local::compare(comparison.effort(), comparison.date)?,
+        Command::Measure(Job::Stateright(job)) => print_measured(&job)?,
+        Command::Measure(Job::Local(job)) => print_measured(&job)?,
     }
+    Ok(())
+}
+
+/// What the parent reads.
+fn print_measured<J: measure::Job>(job: &J) -> Result<(), Box<dyn Error>> {
+    println!("{}", serde_json::to_string(&measure(job)?)?);
     Ok(())
 }

@@ -1,46 +1,43 @@
-//! One search, timed and weighed, in a process of its own.
+//! One job, timed and weighed, in a process of its own.
 //!
 //! Peak memory belongs to a process, so each measurement is made by a child: this binary, started again with its hidden
 //! `measure` command. The child times the check alone, reads its own peak just before it ends and prints one line of
 //! JSON, which the parent reads.
 
 use std::ffi::OsString;
+use std::fmt::Display;
 use std::process::{Command, Stdio};
 use std::time::Instant;
 use std::{env, fs, io};
 
-use clap::{Args, ValueEnum};
+use clap::ValueEnum;
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use crate::protocols::Protocol;
-use crate::search::{Checker, Order, Search};
+/// What can be measured: a check of something. Its text says which one, for a person who waits.
+pub trait Job: Display {
+    /// What it finds out, whatever it takes.
+    type Found: Clone + Serialize + DeserializeOwned;
 
-/// What is measured: a checker, a protocol, a search. As arguments, it is what a child is told.
-#[derive(Args, Clone, Copy, Debug)]
-pub struct Job {
-    /// The checker that searches.
-    #[arg(value_enum)]
-    pub checker: Checker,
-    /// The protocol, by name.
-    #[arg(value_parser = Protocol::named)]
-    pub protocol: &'static Protocol,
-    /// In which order it searches.
-    #[arg(value_enum)]
-    pub order: Order,
-    /// With how many threads.
-    pub threads: usize,
+    /// What follows `measure` on the command line of a child that is to do this job.
+    fn arguments(&self) -> Vec<OsString>;
+
+    /// Does the job.
+    fn run(&self) -> Self::Found;
 }
 
-/// What one search took.
+/// What a job found, and what that took.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Measurement {
-    /// Unique states found.
-    pub states: u64,
+pub struct Measurement<F> {
+    /// What was found.
+    pub found: F,
     /// The time of the check, without that of the process around it.
     pub seconds: f64,
     /// The largest resident size of the process.
     pub peak_bytes: u64,
+    /// How much of that was not there before the check.
+    pub added_bytes: u64,
 }
 
 /// Why there is no measurement.
@@ -53,14 +50,10 @@ pub enum MeasureError {
     #[error("/proc/self/status has no VmHWM: peak memory is measured on Linux only")]
     NoPeak,
     /// The child ended badly; what it said is on stderr.
-    #[error("{checker} failed on {protocol} ({search}): {status}")]
+    #[error("{job}: failed with {status}")]
     Failed {
-        /// Who searched.
-        checker: Checker,
-        /// What.
-        protocol: &'static str,
-        /// How.
-        search: Search,
+        /// What it was to do.
+        job: String,
         /// How the child ended.
         status: std::process::ExitStatus,
     },
@@ -74,83 +67,65 @@ pub enum MeasureError {
     },
 }
 
-impl Measurement {
-    /// Unique states a second.
-    pub fn rate(&self) -> f64 {
-        self.states as f64 / self.seconds
-    }
-
-    /// Bytes of peak memory a unique state.
-    pub fn bytes_a_state(&self) -> f64 {
-        self.peak_bytes as f64 / self.states as f64
-    }
-
-    /// The better of two measurements of the same job, in time and in memory each by itself.
+impl<F> Measurement<F> {
+    /// The better of two measurements of the same job, in time and in memory each by itself; what was found is what the
+    /// shorter one found.
     pub fn best(self, other: Self) -> Self {
+        let peak_bytes = self.peak_bytes.min(other.peak_bytes);
+        let added_bytes = self.added_bytes.min(other.added_bytes);
+        let shorter = if other.seconds < self.seconds {
+            other
+        } else {
+            self
+        };
         Self {
-            states: self.states,
-            seconds: self.seconds.min(other.seconds),
-            peak_bytes: self.peak_bytes.min(other.peak_bytes),
+            peak_bytes,
+            added_bytes,
+            ..shorter
         }
     }
 }
 
-impl Job {
-    /// How it searches.
-    pub fn search(&self) -> Search {
-        Search {
-            order: self.order,
-            threads: self.threads,
-        }
-    }
+/// Does a job in this process.
+pub fn measure<J: Job>(job: &J) -> Result<Measurement<J::Found>, MeasureError> {
+    let before = own_peak()?;
+    let start = Instant::now();
+    let found = job.run();
+    let seconds = start.elapsed().as_secs_f64();
+    let peak_bytes = own_peak()?;
+    Ok(Measurement {
+        found,
+        seconds,
+        peak_bytes,
+        added_bytes: peak_bytes.saturating_sub(before),
+    })
+}
 
-    /// Does the job in this process.
-    pub fn measure(&self) -> Result<Measurement, MeasureError> {
-        let start = Instant::now();
-        let states = self.protocol.check(self.checker, self.search());
-        let seconds = start.elapsed().as_secs_f64();
-        Ok(Measurement {
-            states,
-            seconds,
-            peak_bytes: peak_of(&fs::read_to_string("/proc/self/status")?)?,
-        })
+/// Does a job in a child process.
+pub fn measure_in_child<J: Job>(job: &J) -> Result<Measurement<J::Found>, MeasureError> {
+    let child = Command::new(env::current_exe()?)
+        .arg("measure")
+        .args(job.arguments())
+        .stderr(Stdio::inherit())
+        .output()?;
+    if !child.status.success() {
+        return Err(MeasureError::Failed {
+            job: job.to_string(),
+            status: child.status,
+        });
     }
-
-    /// Does the job in a child process.
-    pub fn measure_in_child(&self) -> Result<Measurement, MeasureError> {
-        let child = Command::new(env::current_exe()?)
-            .args(self.arguments())
-            .stderr(Stdio::inherit())
-            .output()?;
-        if !child.status.success() {
-            return Err(MeasureError::Failed {
-                checker: self.checker,
-                protocol: self.protocol.title,
-                search: self.search(),
-                status: child.status,
-            });
-        }
-        let line = String::from_utf8_lossy(&child.stdout).trim().to_owned();
-        serde_json::from_str(&line).map_err(|error| MeasureError::Unreadable { line, error })
-    }
-
-    /// The command line that makes a child do this job.
-    fn arguments(&self) -> Vec<OsString> {
-        let name = |value: &dyn ToString| OsString::from(value.to_string());
-        vec![
-            "measure".into(),
-            name(&argument(self.checker)),
-            self.protocol.name.into(),
-            name(&argument(self.order)),
-            name(&self.threads),
-        ]
-    }
+    let line = String::from_utf8_lossy(&child.stdout).trim().to_owned();
+    serde_json::from_str(&line).map_err(|error| MeasureError::Unreadable { line, error })
 }
 
 /// How a value of a fixed set is written on the command line.
-fn argument(value: impl ValueEnum) -> String {
+pub fn argument(value: impl ValueEnum) -> String {
     let value = value.to_possible_value();
     value.expect("no value is hidden").get_name().to_owned()
+}
+
+fn own_peak() -> Result<u64, MeasureError> {
+    peak_of(&fs::read_to_string("/proc/self/status")?)
 }
 
 /// The peak resident size that the text of a `/proc/*/status` file tells.
@@ -167,6 +142,15 @@ fn peak_of(status: &str) -> Result<u64, MeasureError> {
 mod tests {
     use super::*;
 
+    fn run(found: u64, seconds: f64, peak_bytes: u64) -> Measurement<u64> {
+        Measurement {
+            found,
+            seconds,
+            peak_bytes,
+            added_bytes: peak_bytes / 2,
+        }
+    }
+
     #[test]
     fn the_peak_is_the_high_water_mark_and_not_the_present_size() {
         let status = "Name:\tx\nVmHWM:\t    2048 kB\nVmRSS:\t    1024 kB\n";
@@ -179,24 +163,17 @@ mod tests {
 
     #[test]
     fn the_best_of_two_runs_is_the_shorter_time_and_the_lower_peak() {
-        let run = |seconds, peak_bytes| Measurement {
-            states: 10,
-            seconds,
-            peak_bytes,
-        };
-        assert_eq!(run(1.0, 300).best(run(2.0, 200)), run(1.0, 200));
+        let best = run(7, 1.0, 200);
+        assert_eq!(run(7, 1.0, 300).best(run(8, 2.0, 200)), best);
+        assert_eq!(run(8, 2.0, 200).best(run(7, 1.0, 300)), best);
     }
 
     #[test]
     fn a_measurement_survives_the_way_from_child_to_parent() {
-        let measured = Measurement {
-            states: 544,
-            seconds: 0.25,
-            peak_bytes: 4096,
-        };
+        let measured = run(544, 0.25, 4096);
         let line = serde_json::to_string(&measured).unwrap();
         assert_eq!(
-            serde_json::from_str::<Measurement>(&line).unwrap(),
+            serde_json::from_str::<Measurement<u64>>(&line).unwrap(),
             measured
         );
     }

@@ -9,7 +9,7 @@ mod two_phase_commit;
 
 use std::fmt;
 
-use crate::search::{Checker, Search};
+use crate::stateright::search::{Checker, Search};
 
 /// A protocol of a certain size, as both checkers see it.
 pub struct Protocol {

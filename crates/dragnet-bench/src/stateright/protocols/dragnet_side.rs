@@ -2,7 +2,7 @@
 
 use dragnet::{Check, Engine, Target};
 
-use crate::search::{Order, Search};
+use crate::stateright::search::{Order, Search};
 
 /// Searches the whole space of `check`, and counts its states.
 ///

@@ -4,8 +4,8 @@ use dragnet::Check;
 use dragnet_zoo::two_phase_commit_model::TwoPhase;
 
 use super::consistent;
-use crate::protocols::dragnet_side;
-use crate::search::Search;
+use crate::stateright::protocols::dragnet_side;
+use crate::stateright::search::Search;
 
 /// Searches the whole space with this many resource managers, and counts its states.
 pub fn check(rms: u8, search: Search) -> u64 {

@@ -5,9 +5,9 @@ use std::collections::BTreeSet;
 use dragnet::{Check, Cluster, Context, Node, NodeId, others};
 
 use super::{Internal, Phase, Server, majority, stamps_are_unique};
-use crate::protocols::dragnet_side;
-use crate::protocols::register::{Client, Msg};
-use crate::search::Search;
+use crate::stateright::protocols::dragnet_side;
+use crate::stateright::protocols::register::{Client, Msg};
+use crate::stateright::search::Search;
 
 struct Abd {
     servers: usize,

@@ -8,9 +8,9 @@ use stateright::actor::register::{RegisterActor, RegisterMsg};
 use stateright::actor::{Actor, ActorModel, Id, Network, Out, model_peers};
 
 use super::{Internal, Phase, Server, majority, stamps_are_unique};
-use crate::protocols::register::Request;
-use crate::protocols::stateright_side;
-use crate::search::Search;
+use crate::stateright::protocols::register::Request;
+use crate::stateright::protocols::stateright_side;
+use crate::stateright::search::Search;
 
 type Msg = RegisterMsg<Request, char, Internal>;
 

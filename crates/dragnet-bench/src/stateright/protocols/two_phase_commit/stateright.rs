@@ -5,8 +5,8 @@ use dragnet_zoo::two_phase_commit_model::{Act, State, TwoPhase};
 use stateright::{Model, Property};
 
 use super::consistent;
-use crate::protocols::stateright_side;
-use crate::search::Search;
+use crate::stateright::protocols::stateright_side;
+use crate::stateright::search::Search;
 
 struct Specification(TwoPhase);
 

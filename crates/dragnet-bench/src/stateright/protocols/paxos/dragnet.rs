@@ -3,9 +3,9 @@
 use dragnet::{Check, Cluster, Context, Node, NodeId, others};
 
 use super::{Ballot, Internal, MAJORITY, Proposal, SERVERS, Server, Vote, agree};
-use crate::protocols::dragnet_side;
-use crate::protocols::register::{Client, Msg};
-use crate::search::Search;
+use crate::stateright::protocols::dragnet_side;
+use crate::stateright::protocols::register::{Client, Msg};
+use crate::stateright::search::Search;
 
 struct Paxos;
 

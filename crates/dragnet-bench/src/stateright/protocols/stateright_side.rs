@@ -6,7 +6,7 @@ use std::sync::Arc;
 use stateright::actor::register::RegisterActorState;
 use stateright::{Checker, Model};
 
-use crate::search::{Order, Search};
+use crate::stateright::search::{Order, Search};
 
 /// Searches the whole space of `model`, and counts its states.
 ///
