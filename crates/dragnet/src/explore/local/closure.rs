@@ -8,11 +8,10 @@
 //! A label belongs to a history and not to a content. So a local state stands here once for each label that it was reached
 //! with, and a message once for each that it was sent with; only what another covers is left out.
 
-use std::collections::HashMap;
-
 use super::graph::Graph;
 use super::labels::{Event, Labels, NOTHING};
 use super::spread::Workers;
+use crate::tables::IdMap;
 use crate::target::nodes::FaultKind;
 use crate::target::parts::{Beginning, Nature, Parts, Ran, Sent};
 
@@ -27,11 +26,11 @@ pub(super) struct Closure<'a> {
     labels: Labels,
     points: Vec<Point>,
     /// The points with a local state.
-    at_local: HashMap<u32, Vec<u32>>,
+    at_local: IdMap<Vec<u32>>,
     /// The messages to each node.
     items: Vec<Vec<Item>>,
     /// The labels that an envelope was sent with.
-    sent_with: HashMap<u32, Vec<u32>>,
+    sent_with: IdMap<Vec<u32>>,
     /// How many injected events a history may have for now.
     bound: u32,
     longest: u64,
@@ -93,9 +92,9 @@ impl<'a> Closure<'a> {
             budgets: [FaultKind::Crash, FaultKind::Restart].map(|kind| parts.budget(kind)),
             labels: Labels::new(nodes),
             points: Vec::new(),
-            at_local: HashMap::new(),
+            at_local: IdMap::default(),
             items: vec![Vec::new(); nodes],
-            sent_with: HashMap::new(),
+            sent_with: IdMap::default(),
             bound: 0,
             longest: longest.unwrap_or(u64::MAX),
             steps: 0,

@@ -1,22 +1,21 @@
 //! What is known of local states: which there are, and which steps lead from one to another.
 
-use std::collections::{HashMap, HashSet};
-
+use crate::tables::{DenseIds, IdMap, IdSet};
 use crate::target::parts::{Beginning, Parts, Ran, Sent};
 
 /// The local states of each node, and every step between them that some history takes. It only grows.
 pub(super) struct Graph {
     /// The local states of each node, in the order in which they were found.
     locals: Vec<Vec<u32>>,
-    known: HashSet<u32>,
+    known: IdSet,
     steps: Vec<Step>,
     /// The steps that lead to a local state.
-    into: HashMap<u32, Vec<u32>>,
+    into: IdMap<Vec<u32>>,
     /// The steps that send an envelope.
-    senders: HashMap<u32, Vec<u32>>,
+    senders: IdMap<Vec<u32>>,
     /// The runs of handlers whose steps are known.
-    runs: HashSet<u32>,
-    messages: HashSet<u32>,
+    runs: DenseIds,
+    messages: IdSet,
     starts: Vec<u32>,
 }
 
@@ -31,7 +30,7 @@ struct Step {
 /// What a search must find a way to, and what it must go through on it: for each local state whether it is part of that.
 pub(crate) struct Cone {
     /// `None` for all.
-    locals: Option<HashSet<u32>>,
+    locals: Option<IdSet>,
 }
 
 impl Cone {
@@ -53,12 +52,12 @@ impl Graph {
     pub(super) fn new(nodes: usize) -> Self {
         Self {
             locals: vec![Vec::new(); nodes],
-            known: HashSet::new(),
+            known: IdSet::default(),
             steps: Vec::new(),
-            into: HashMap::new(),
-            senders: HashMap::new(),
-            runs: HashSet::new(),
-            messages: HashSet::new(),
+            into: IdMap::default(),
+            senders: IdMap::default(),
+            runs: DenseIds::default(),
+            messages: IdSet::default(),
             starts: Vec::new(),
         }
     }
@@ -71,7 +70,7 @@ impl Graph {
 
     /// Whether the steps that a run has brought are known.
     pub(super) fn knows(&self, ran: Ran) -> bool {
-        self.runs.contains(&ran.number)
+        self.runs.contains(ran.number)
     }
 
     /// A node in `local` receives an envelope or gives itself an input, and this comes of it.
@@ -146,11 +145,11 @@ impl Graph {
         targets: impl IntoIterator<Item = u32>,
         envelopes: impl IntoIterator<Item = &'e u32>,
     ) -> Cone {
-        let mut sought: HashSet<u32> = envelopes.into_iter().copied().collect();
+        let mut sought: IdSet = envelopes.into_iter().copied().collect();
         let sent = sought.iter().flat_map(|&envelope| self.sends(envelope));
         let targets = targets.into_iter().chain(sent.collect::<Vec<_>>());
         let mut open: Vec<u32> = self.starts.iter().copied().chain(targets).collect();
-        let mut locals: HashSet<u32> = open.iter().copied().collect();
+        let mut locals: IdSet = open.iter().copied().collect();
         while let Some(local) = open.pop() {
             for &step in self.into.get(&local).into_iter().flatten() {
                 let Step { from, received, .. } = self.steps[step as usize];
