@@ -38,8 +38,8 @@ pub(super) enum Confirmed {
 /// After so many histories that turn out to be impossible, single ones are no longer tried.
 const PATIENCE: u32 = 64;
 
-/// A search that another can take over from ends after so many states.
-const SHORT: u64 = 50_000;
+/// Random walks end after so many states.
+const SHORT: u64 = 200_000;
 
 /// What of an unfolding has been examined.
 #[derive(Default)]
@@ -237,14 +237,11 @@ impl Verifier<'_> {
         let wrong = wanted.is_none();
         if examined.rejected < PATIENCE {
             let cone = unfolding.cone(past);
-            let mut searched = match wanted {
-                Some(_) => self.search_through(&cone, None, Aim::Wanted),
-                None => self.search_through(&cone, Some(SHORT), Aim::Shortest),
+            let aim = match wanted {
+                Some(_) => Aim::Wanted,
+                None => Aim::Wrong,
             };
-            if wrong && matches!(searched, Confirmed::Cut) {
-                searched = self.search_through(&cone, None, Aim::Any);
-            }
-            match searched {
+            match self.search_through(&cone, None, aim) {
                 Confirmed::Found(found) => return Some(found),
                 Confirmed::Cut => {}
                 Confirmed::Rejected
@@ -344,12 +341,13 @@ impl Verifier<'_> {
         Some(Confirmed::Rejected)
     }
 
-    /// Looks for what must be reachable on a few random walks, then, where much would have to be put together for it, by a
-    /// search that does not go on for long. Something wrong can be met on the way as well.
+    /// Looks for what must be reachable on a few random walks, then, where much would have to be put together for it, on
+    /// many. Something wrong can be met on the way as well.
     pub(super) fn walk(&mut self) -> Option<Explored> {
         let whole = self.local.whole;
-        for (aim, most) in [(Aim::WantedByChance, SHORT), (Aim::Wanted, 20 * SHORT)] {
-            let searched = self.search_through(&Cone::EVERYTHING, Some(most), aim);
+        for (walks, steps) in [(16, 1_000), (4_096, 200)] {
+            let aim = Aim::WantedByChance { walks, steps };
+            let searched = self.search_through(&Cone::EVERYTHING, Some(SHORT), aim);
             if let Confirmed::Found(found) = searched {
                 return Some(found);
             }
@@ -372,7 +370,7 @@ impl Verifier<'_> {
             ..
         } = *self.local;
         let workers = workers.load(Ordering::Relaxed);
-        let found = whole.search(&Cone::EVERYTHING, Aim::Shortest, longest, gauge, workers);
+        let found = whole.search(&Cone::EVERYTHING, Aim::Wrong, longest, gauge, workers);
         domain.quiesce(first_worker);
         self.work.system_states += gauge.states.load(Ordering::Relaxed);
         found
@@ -380,7 +378,7 @@ impl Verifier<'_> {
 
     /// The same up to a number of states.
     pub(super) fn try_everything(&mut self, most: u64) -> Confirmed {
-        self.search_through(&Cone::EVERYTHING, Some(most), Aim::Shortest)
+        self.search_through(&Cone::EVERYTHING, Some(most), Aim::Wrong)
     }
 
     /// Searches the whole system for an execution to suspects.
@@ -393,7 +391,7 @@ impl Verifier<'_> {
         let all = suspects.locals.iter().chain(&suspects.whole).copied();
         let cone = graph.cone(all, &suspects.envelopes);
         let aim = match suspects.wrong {
-            true => Aim::Shortest,
+            true => Aim::Wrong,
             false => Aim::Wanted,
         };
         let searched = self.search_through(&cone, most, aim);
@@ -438,7 +436,7 @@ impl Verifier<'_> {
                 left_out: Some(LeftOut::Deeper),
                 ..
             } => {
-                let looked_for_wrong = matches!(aim, Aim::Shortest | Aim::Any);
+                let looked_for_wrong = matches!(aim, Aim::Wrong);
                 *self.cut_deeper |= looked_for_wrong || !whole.is_content();
                 Confirmed::Rejected
             }

@@ -6,11 +6,11 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::graph::{Cone, Graph};
+use crate::explore::breadth;
 use crate::explore::limits::Gauge;
 use crate::explore::random::{self, Walks};
 use crate::explore::store::Fingerprints;
 use crate::explore::walk::{Explored, Space};
-use crate::explore::{breadth, depth};
 use crate::panics;
 use crate::property::{Claim, LocalPredicate, Pairs, Scope};
 use crate::system::System;
@@ -66,17 +66,13 @@ pub(crate) trait Whole: Sync {
 #[derive(Clone, Copy)]
 pub(crate) enum Aim {
     /// A shortest execution to something wrong.
-    Shortest,
-    /// Any execution to something wrong, with fewer states.
-    Any,
+    Wrong,
     /// Executions to what must be reachable: it ends when everything of that has been reached.
     Wanted,
-    /// The same by a few random walks: a protocol that comes to its end tends to have done what it is for.
-    WantedByChance,
+    /// The same by so many random walks of so many steps: a protocol that comes to its end tends to have done what it is
+    /// for. Walks are short, since in a system without an end more and more is in flight on them.
+    WantedByChance { walks: u64, steps: u64 },
 }
-
-/// How many walks there are then.
-const WALKS: u64 = 16;
 
 /// A system with its properties, taken apart.
 pub(crate) struct Taken<'a, S: System> {
@@ -213,7 +209,7 @@ impl<S: System> Whole for Taken<'_, S> {
             ..
         } = *self.apart;
         let nodes = 0..parts.nodes();
-        let only_wanted = matches!(aim, Aim::Wanted | Aim::WantedByChance);
+        let only_wanted = !matches!(aim, Aim::Wrong);
         let looks_at = |state: &S::State| {
             let mut locals = nodes.clone().map(|node| local_in(system, state, node));
             !(only_wanted && self.is_content()) && locals.all(|local| cone.holds(local))
@@ -222,22 +218,17 @@ impl<S: System> Whole for Taken<'_, S> {
             restriction: Some(&looks_at),
             ..*self.space
         };
-        let numbered = || Fingerprints::<Pair>::new(self.domain);
-        let plain = || Fingerprints::<Single>::new(self.domain);
-        match aim {
-            Aim::WantedByChance => {
-                let walks = Walks {
-                    seed: 0,
-                    count: WALKS,
-                    longest,
-                };
-                random::explore(&space, &plain(), gauge, workers, &walks)
-            }
-            Aim::Any | Aim::Wanted if longest.is_none() => {
-                depth::explore(&space, &plain(), gauge, workers, None)
-            }
-            _ => breadth::explore(&space, &numbered(), gauge, workers, longest),
+        if let Aim::WantedByChance { walks, steps } = aim {
+            let walks = Walks {
+                seed: 0,
+                count: walks,
+                longest: Some(longest.map_or(steps, |longest| longest.min(steps))),
+            };
+            let store = Fingerprints::<Single>::new(self.domain);
+            return random::explore(&space, &store, gauge, workers, &walks);
         }
+        let store = Fingerprints::<Pair>::new(self.domain);
+        breadth::explore(&space, &store, gauge, workers, longest)
     }
 }
 
