@@ -204,6 +204,28 @@ fn what_is_sent_on_a_full_link_is_lost_until_a_receipt_makes_room() {
 }
 
 #[test]
+fn what_is_sent_at_once_has_all_the_room_that_was_made() {
+    // There is room for b when it is sent, and for c behind it only if a has been received, which changes nothing else.
+    const ROWS: Rows = rows! {
+        0: "idle", "start" => "idle", Send(1, "a");
+        0: "idle", "call go" => "gone", Send(1, "b"), Send(1, "c");
+        1: "idle", "b" => "b";
+        1: "b", "c" => "bad";
+    };
+    for network in [Network::unordered, Network::ordered] {
+        let with = |room: usize| {
+            move || {
+                table(2, ROWS)
+                    .network(network().capacity(room))
+                    .calls(0, ["go"])
+            }
+        };
+        bad_never_happens(with(1));
+        bad_happens(with(2));
+    }
+}
+
+#[test]
 fn room_is_made_on_one_link_and_not_on_another() {
     // Node 0 learns from node 2 that its message there has arrived. That makes no room on the way to node 1.
     const ROWS: Rows = rows! {

@@ -92,18 +92,9 @@ impl Unfolding<'_> {
         if u64::from(this.depth) >= self.longest {
             look.cut_deeper = true;
         } else if meeting == Meeting::Now && this.local != NONE {
-            let &Item {
-                envelope,
-                from,
-                room,
-                ..
-            } = self.item(item);
+            let &Item { envelope, room, .. } = self.item(item);
             if room {
-                let from = usize::from(from);
-                let mut pools = 0..self.pools.len();
-                if pools.any(|pool| self.room(point, from, pool) <= 0) {
-                    self.extend(point, item, Act::Credit, envelope, None, 0, look);
-                }
+                self.extend(point, item, Act::Credit, envelope, None, 0, look);
                 return true;
             }
             if self.parts.is_up(this.local) {

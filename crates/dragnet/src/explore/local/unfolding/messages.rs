@@ -174,7 +174,7 @@ impl Unfolding<'_> {
     }
 
     /// How much room a pool of the link to another node has, as far as a history knows.
-    pub(super) fn room(&self, mut point: u32, to: usize, pool: usize) -> i64 {
+    fn room(&self, mut point: u32, to: usize, pool: usize) -> i64 {
         let me = self.node(point);
         let mut room = i64::from(self.pools[pool]);
         let uses = |item: &Item| self.parts.pools_of(item.envelope) >> pool & 1 == 1;

@@ -122,7 +122,7 @@ enum Act {
     Keep,
     /// A message is lost.
     Lose,
-    /// The sender takes note of room on a link that was full.
+    /// The sender takes note of room that was made on a link: it may need all of it for what it sends next.
     Credit,
     Crash,
     Restart,
