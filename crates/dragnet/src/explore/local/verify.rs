@@ -360,20 +360,10 @@ impl Verifier<'_> {
 
     /// Searches the whole system for anything that is wrong, as breadth first does.
     pub(super) fn search_everything(&mut self) -> Explored {
-        let Local {
-            whole,
-            gauge,
-            domain,
-            workers,
-            first_worker,
-            longest,
-            ..
-        } = *self.local;
-        let workers = workers.load(Ordering::Relaxed);
-        let found = whole.search(&Cone::EVERYTHING, Aim::Wrong, longest, gauge, workers);
-        domain.quiesce(first_worker);
+        let gauge = self.local.gauge;
+        let explored = self.search_whole(&Cone::EVERYTHING, Aim::Wrong, gauge);
         self.work.system_states += gauge.states.load(Ordering::Relaxed);
-        found
+        explored
     }
 
     /// The same up to a number of states.
@@ -406,21 +396,10 @@ impl Verifier<'_> {
 
     /// Searches the whole system, but only through the local states of a cone.
     fn search_through(&mut self, cone: &Cone, most: Option<u64>, aim: Aim) -> Confirmed {
-        let Local {
-            whole,
-            gauge,
-            domain,
-            workers,
-            first_worker,
-            longest,
-            ..
-        } = *self.local;
+        let Local { whole, gauge, .. } = *self.local;
         let counts = Gauge::inside(gauge, most);
         self.work.soundness_checks += 1;
-        let workers = workers.load(Ordering::Relaxed);
-        let explored = whole.search(cone, aim, longest, &counts, workers);
-        // Its leader has left.
-        domain.quiesce(first_worker);
+        let explored = self.search_whole(cone, aim, &counts);
         self.work.soundness_states += counts.states.load(Ordering::Relaxed);
         match explored {
             Explored { found: Some(_), .. }
@@ -442,5 +421,14 @@ impl Verifier<'_> {
             }
             _ => Confirmed::Rejected,
         }
+    }
+
+    fn search_whole(&self, cone: &Cone, aim: Aim, gauge: &Gauge) -> Explored {
+        let local = self.local;
+        let workers = local.workers.load(Ordering::Relaxed);
+        let explored = local.whole.search(cone, aim, local.longest, gauge, workers);
+        // Its leader has left.
+        local.domain.quiesce(local.first_worker);
+        explored
     }
 }
