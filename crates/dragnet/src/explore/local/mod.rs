@@ -210,6 +210,9 @@ impl Exploration<'_> {
             }
             self.suspect_locals(&graph, &mut looked_at, &mut suspects);
             self.suspect_pairs(&graph, &closure, &mut paired, last, &mut suspects);
+            if local.gauge.must_end() {
+                return End::Cut;
+            }
             if let Some(found) = self.walk(&suspects) {
                 return End::Found(found);
             }
@@ -269,17 +272,19 @@ impl Exploration<'_> {
             return;
         }
         *looked_at = closure.len();
-        for (one, two) in whole::clashes(self.local.whole, graph) {
-            if suspects.locals.contains(&one) && suspects.locals.contains(&two) {
-                continue;
-            }
-            if closure.meet(one, two) {
+        let gauge = self.local.gauge;
+        let mut looks = 0_u32;
+        whole::clashes(self.local.whole, graph, |one, two| {
+            let known = suspects.locals.contains(&one) && suspects.locals.contains(&two);
+            if !known && closure.meet(one, two) {
                 self.work.preliminary_violations += 1;
                 self.work.system_states += 1;
                 suspects.wrong = true;
                 suspects.locals.extend([one, two]);
             }
-        }
+            looks = looks.wrapping_add(1);
+            looks % 1024 != 0 || !gauge.must_end()
+        });
     }
 
     /// Once something is wanted and looks as if it could be reached, tries whether random walks reach it: as a rule they

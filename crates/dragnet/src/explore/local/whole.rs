@@ -2,7 +2,7 @@
 //!
 //! Everything that knows the types of the program under test is here, behind [`Whole`]; the engine itself knows numbers.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::graph::{Cone, Graph};
@@ -232,15 +232,16 @@ impl<S: System> Whole for Taken<'_, S> {
     }
 }
 
-/// Every two local states of different nodes that clash under some invariant.
-pub(super) fn clashes(whole: &dyn Whole, graph: &Graph) -> Vec<(u32, u32)> {
-    let mut found = Vec::new();
+/// Shows every two local states of different nodes that clash under some invariant, for as long as `goes_on` wants more.
+///
+/// There can be very many of them, so they are not gathered.
+pub(super) fn clashes(whole: &dyn Whole, graph: &Graph, mut goes_on: impl FnMut(u32, u32) -> bool) {
     for invariant in 0..whole.pairs() {
-        let by_class: Vec<HashMap<u32, Vec<u32>>> = graph
+        let by_class: Vec<BTreeMap<u32, Vec<u32>>> = graph
             .locals()
             .iter()
             .map(|locals| {
-                let mut by_class: HashMap<u32, Vec<u32>> = HashMap::new();
+                let mut by_class: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
                 for &local in locals {
                     if let Some(class) = whole.class(invariant, local) {
                         by_class.entry(class).or_default().push(local);
@@ -249,24 +250,26 @@ pub(super) fn clashes(whole: &dyn Whole, graph: &Graph) -> Vec<(u32, u32)> {
                 by_class
             })
             .collect();
-        for (node, ones) in by_class.iter().enumerate() {
-            for twos in &by_class[node + 1..] {
-                for (&one, one_locals) in ones {
-                    for (&two, two_locals) in twos {
-                        if whole.clash(invariant, one, two) {
-                            let pairs = one_locals
-                                .iter()
-                                .flat_map(|&one| two_locals.iter().map(move |&two| (one, two)));
-                            found.extend(pairs);
-                        }
-                    }
-                }
+        let nodes = by_class.iter().enumerate();
+        let of_nodes = nodes.flat_map(|(node, ones)| {
+            let others = by_class[node + 1..].iter();
+            others.flat_map(move |twos| {
+                ones.iter()
+                    .flat_map(|one| twos.iter().map(move |two| (one, two)))
+            })
+        });
+        for ((&one, ones), (&two, twos)) in of_nodes {
+            if !whole.clash(invariant, one, two) {
+                continue;
+            }
+            let mut pairs = ones
+                .iter()
+                .flat_map(|one| twos.iter().map(move |two| (*one, *two)));
+            if !pairs.all(|(one, two)| goes_on(one, two)) {
+                return;
             }
         }
     }
-    found.sort_unstable();
-    found.dedup();
-    found
 }
 
 /// The class of local states whose projection panics.
