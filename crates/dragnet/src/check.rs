@@ -1,12 +1,11 @@
 //! The front door: a target, what must be true of it, and how to look.
 
-use std::fmt::{self, Display};
 use std::hash::Hash;
-use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use crate::explore::{self, Control};
+use crate::named::named;
 use crate::property::{Bound, Claim, Predicate, Property, Reached, Scope};
 
 use crate::target::nodes::{
@@ -132,47 +131,14 @@ pub enum Engine {
     Auto,
 }
 
-impl Engine {
-    /// Every engine, in the order in which help texts name them.
-    pub const ALL: [Self; 5] = [
-        Self::Breadth,
-        Self::Depth,
-        Self::Random,
-        Self::Local,
-        Self::Auto,
-    ];
-
-    /// Its name on the command line.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Breadth => "breadth",
-            Self::Depth => "depth",
-            Self::Random => "random",
-            Self::Local => "local",
-            Self::Auto => "auto",
-        }
-    }
-}
-
-impl Display for Engine {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
-}
-
-impl FromStr for Engine {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        Self::ALL
-            .into_iter()
-            .find(|engine| engine.name() == text)
-            .ok_or_else(|| {
-                let names = Self::ALL.map(Self::name).join(", ");
-                format!("there is no engine `{text}`; choose one of {names}")
-            })
-    }
-}
+named!(
+    Engine, "there is no engine",
+    Breadth: "breadth",
+    Depth: "depth",
+    Random: "random",
+    Local: "local",
+    Auto: "auto",
+);
 
 /// How much of what cannot happen the local engine leaves out. Whatever it is, the verdict is the same, if there is one:
 /// an engine that leaves out less may have too much to do.
@@ -188,40 +154,35 @@ pub enum Pruning {
     Refined,
 }
 
-impl Pruning {
-    /// Every one, in the order in which help texts name them.
-    pub const ALL: [Self; 4] = [Self::Adaptive, Self::Plain, Self::Coarse, Self::Refined];
+named!(
+    Pruning, "there is no pruning",
+    Adaptive: "adaptive",
+    Plain: "plain",
+    Coarse: "coarse",
+    Refined: "refined",
+);
 
-    /// Its name on the command line.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Adaptive => "adaptive",
-            Self::Plain => "plain",
-            Self::Coarse => "coarse",
-            Self::Refined => "refined",
-        }
-    }
+/// Which schedules of a program with threads are left out because others come to the same. Whatever it is, the verdict is
+/// the same, if there is one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reduction {
+    /// None: every interleaving is run.
+    None,
+    /// Those that begin with what has been looked at and commutes with all since: sleep sets.
+    Sleep,
+    /// Also those that no race leads to: source sets.
+    Source,
+    /// All but one of those that come to the same: wake-up trees.
+    Optimal,
 }
 
-impl Display for Pruning {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
-}
-
-impl FromStr for Pruning {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        Self::ALL
-            .into_iter()
-            .find(|pruning| pruning.name() == text)
-            .ok_or_else(|| {
-                let names = Self::ALL.map(Self::name).join(", ");
-                format!("there is no pruning `{text}`; choose one of {names}")
-            })
-    }
-}
+named!(
+    Reduction, "there is no reduction",
+    None: "none",
+    Sleep: "sleep",
+    Source: "source",
+    Optimal: "optimal",
+);
 
 impl<T: Target> Check<T> {
     /// A check of `target` that demands nothing yet but that no handler panics and no assertion fails.

@@ -73,18 +73,19 @@
 mod catalog;
 mod check;
 mod explore;
+mod named;
 mod panics;
 mod property;
 mod sterile;
-mod sync;
 mod system;
 mod tables;
 mod target;
 mod trace;
 mod verdict;
+mod weave;
 
 pub use catalog::{Bug, Entry, Parameter, Selection, SelectionError, Setup, Value, Values, find};
-pub use check::{AnyCheck, Check, Engine, Options, Pruning};
+pub use check::{AnyCheck, Check, Engine, Options, Pruning, Reduction};
 pub use explore::{Control, Progress};
 pub use system::{ComponentId, EventKind, Failure, FailureKind, Successor, System};
 pub use target::nodes::{
@@ -93,6 +94,8 @@ pub use target::nodes::{
     Own, Past, Role, Row, Snapshot, Timer, crashes, drops, duplicates, others, partitions,
     restarts,
 };
+#[cfg(feature = "threads")]
+pub use target::threads::{sync, thread};
 pub use target::{NodeWork, Setting, Target, Watch};
 pub use trace::{
     Effect, Exchange, Fingerprint, Key, SavedMessage, SavedNode, SavedState, SavedTimer,

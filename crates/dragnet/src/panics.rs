@@ -20,13 +20,27 @@ pub(crate) fn catch<T>(code: impl FnOnce() -> T) -> Result<T, Failure> {
     }
     let result = panic::catch_unwind(AssertUnwindSafe(code));
     CATCHING.set(outer);
-    result.map_err(|payload| match payload.downcast::<Failure>() {
+    result.map_err(failure)
+}
+
+/// Runs code of the program under test that catches panics itself, and keeps them off the terminal.
+#[cfg(feature = "threads")]
+pub(crate) fn quietly<T>(code: impl FnOnce() -> T) -> T {
+    match catch(code) {
+        Ok(done) => done,
+        Err(failure) => raise(failure),
+    }
+}
+
+/// The failure that the panic last caught on this thread is.
+pub(crate) fn failure(payload: Box<dyn Any + Send>) -> Failure {
+    match payload.downcast::<Failure>() {
         Ok(raised) => *raised,
         Err(payload) => {
             let location = LOCATION.take();
             Failure::new(FailureKind::Panic, message(&*payload), location)
         }
-    })
+    }
 }
 
 /// Gives up with `failure`, which [`catch`] hands on.

@@ -14,6 +14,8 @@ mod quiet;
 mod random;
 mod replay;
 mod run;
+#[cfg(feature = "threads")]
+pub(crate) mod schedules;
 mod shorten;
 mod store;
 mod walk;

@@ -3,7 +3,7 @@
 use super::domain::Domain;
 use super::slot::{EMPTY, FROZEN, Slot, fill_alone};
 use super::slots::Slots;
-use crate::sync::{AtomicU64, Ordering};
+use crate::weave::{AtomicU64, Ordering};
 
 /// The part of a key that says where it belongs.
 const PLACE: u64 = u64::MAX << 32;

@@ -9,7 +9,7 @@ use std::any::Any;
 use std::sync::Arc;
 
 use super::blocks::Blocks;
-use crate::sync::{AtomicU64, Mutex, Ordering, fence};
+use crate::weave::{AtomicU64, Mutex, Ordering, fence};
 
 /// The clock of a worker that is away.
 const AWAY: u64 = u64::MAX;

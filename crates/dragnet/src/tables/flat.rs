@@ -37,7 +37,7 @@ use super::slot::{
     EMPTY, FROZEN, FROZEN_BIT, Pair, Single, Slot, UNSET, claim, fill_alone, freeze_key,
     freeze_value, merge_alone, merge_into, value_of,
 };
-use crate::sync::{AtomicPtr, AtomicU64, AtomicUsize, Mutex, MutexGuard, Ordering};
+use crate::weave::{AtomicPtr, AtomicU64, AtomicUsize, Mutex, MutexGuard, Ordering};
 
 /// How much larger an array is than the one before: memory against time spent copying, which weighs more where slots are
 /// small.
@@ -283,7 +283,7 @@ impl<S: Slot> FlatTable<S> {
             if !ptr::eq(shard.array.0.load(Ordering::Acquire), old) {
                 return;
             }
-            crate::sync::yield_now();
+            crate::weave::yield_now();
         }
     }
 

@@ -1,6 +1,6 @@
 //! One slot of a [flat table](super::flat), and what may be done to it: the steps that the table's protocol is made of.
 
-use crate::sync::{AtomicU64, Ordering};
+use crate::weave::{AtomicU64, Ordering};
 
 pub(super) const EMPTY: u64 = 0;
 pub(super) const FROZEN: u64 = u64::MAX;

@@ -2,6 +2,8 @@
 
 pub mod nodes;
 pub(crate) mod parts;
+#[cfg(feature = "threads")]
+pub(crate) mod threads;
 
 use std::sync::Arc;
 

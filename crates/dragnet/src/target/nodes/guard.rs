@@ -1,10 +1,10 @@
 //! The guard against handlers that are not deterministic: they run twice on equal states, and what they did is compared.
 
 use std::fmt::{Debug, Write};
-use std::str::FromStr;
 
 use super::context::Context;
 use super::local::Local;
+use crate::named::named;
 use crate::system::{Failure, FailureKind};
 
 /// How often a handler runs twice on the same state and input, to see whether it does the same.
@@ -48,31 +48,12 @@ pub enum Determinism {
     Always,
 }
 
-impl Determinism {
-    /// Every way, in the order in which help texts name them.
-    pub const ALL: [Self; 3] = [Self::Off, Self::Sample, Self::Always];
-
-    /// Its name on the command line.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Off => "off",
-            Self::Sample => "sample",
-            Self::Always => "always",
-        }
-    }
-}
-
-impl FromStr for Determinism {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let known = Self::ALL.into_iter().find(|way| way.name() == text);
-        known.ok_or_else(|| {
-            let names = Self::ALL.map(Self::name).join(", ");
-            format!("determinism cannot be `{text}`; choose one of {names}")
-        })
-    }
-}
+named!(
+    Determinism, "determinism cannot be",
+    Off: "off",
+    Sample: "sample",
+    Always: "always",
+);
 
 /// What one run of a handler did: the state after it, and what is in its context.
 pub(super) type Run<S, M> = (Local<S>, Context<M>);

@@ -1,0 +1,287 @@
+//! Every schedule that matters: executions of a program with threads, explored by running it again and again.
+//!
+//! Two executions in which the same events depend on each other in the same order come to the same: one of them is
+//! enough. After each execution its [races](races) are found, and for each race an execution is
+//! [planned](tree) in which it goes the other way, unless one that is known will be like it. This is dynamic
+//! partial-order reduction by source sets with sleep sets and, at its best, wake-up trees (Abdulla, Aronis, Jonsson and
+//! Sagonas, *Optimal dynamic partial order reduction*, POPL 2014), under which no two executions are alike and none is
+//! given up.
+
+mod races;
+mod tree;
+
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+
+use super::limits::Gauge;
+use crate::check::Reduction;
+use crate::target::threads::executor::{Director, Executor, Finish, Program, Transition};
+use crate::target::threads::world::State;
+use races::Witness;
+use tree::{Leg, NodeId, ROOT, Tree};
+
+/// What exploring schedules came to.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Explored {
+    /// The decisions that lead to something wrong, and how that execution ended.
+    pub(crate) found: Option<(Vec<Transition>, Finish)>,
+    /// Executions that came to an end.
+    pub(crate) executions: u64,
+    /// Executions that were given up, because others are like them.
+    pub(crate) blocked_executions: u64,
+    /// Decisions in all executions.
+    pub(crate) scheduling_points: u64,
+    /// Whether executions longer than allowed were cut.
+    pub(crate) cut_deeper: bool,
+}
+
+/// Explores the schedules of a program. `judge` says whether an execution is as it should be.
+pub(crate) struct Schedules<'a> {
+    pub(crate) program: &'a Arc<Program>,
+    pub(crate) reduction: Reduction,
+    pub(crate) longest: Option<u64>,
+    pub(crate) gauge: &'a Gauge,
+    pub(crate) workers: usize,
+    /// Called with each execution that came to an end; false ends the exploration.
+    pub(crate) watch: &'a (dyn Fn(&State, &Finish) -> bool + Sync),
+}
+
+struct Shared {
+    tree: Mutex<Tree>,
+    /// Something is open, or all is done.
+    news: Condvar,
+    explored: Mutex<Explored>,
+}
+
+impl Schedules<'_> {
+    pub(crate) fn explore(&self) -> Explored {
+        let shared = Shared {
+            tree: Mutex::new(Tree::new()),
+            news: Condvar::new(),
+            explored: Mutex::default(),
+        };
+        let first = lock(&shared.tree).first();
+        std::thread::scope(|scope| {
+            for _ in 1..self.workers {
+                scope.spawn(|| super::quiet::silence_tracing(|| self.work(&shared, None)));
+            }
+            self.work(&shared, Some((first, 0)));
+        });
+        shared
+            .explored
+            .into_inner()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn work(&self, shared: &Shared, first: Option<(Vec<Leg>, usize)>) {
+        let mut executor = Executor::new(Arc::clone(self.program));
+        let mut next = first.or_else(|| self.claim(shared));
+        while let Some((legs, new)) = next {
+            self.run(shared, &mut executor, legs, new);
+            next = self.claim(shared);
+        }
+    }
+
+    fn claim(&self, shared: &Shared) -> Option<(Vec<Leg>, usize)> {
+        let mut tree = lock(&shared.tree);
+        loop {
+            let over = self.gauge.must_end() || lock(&shared.explored).found.is_some();
+            if over || tree.is_done() {
+                shared.news.notify_all();
+                return None;
+            }
+            if let Some(claimed) = tree.claim() {
+                return Some(claimed);
+            }
+            tree = shared
+                .news
+                .wait(tree)
+                .unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    /// Runs one execution, and plans those that follow from it.
+    fn run(&self, shared: &Shared, executor: &mut Executor, legs: Vec<Leg>, new: usize) {
+        let mut guide = Guide {
+            reduction: self.reduction,
+            longest: self.longest.unwrap_or(u64::MAX),
+            tree: &shared.tree,
+            legs,
+            new,
+            taken: Vec::new(),
+            asleep: Vec::new(),
+            sleeps: Vec::new(),
+            blocked: false,
+            too_long: false,
+        };
+        let finish = executor.run(&mut guide);
+        let state = executor.state();
+        let Guide {
+            legs,
+            taken,
+            sleeps,
+            blocked,
+            too_long,
+            ..
+        } = guide;
+        let witness = Witness::new(&state);
+        let whole = self.reduction == Reduction::Optimal;
+        let reversals = match self.reduction {
+            Reduction::None | Reduction::Sleep => Vec::new(),
+            Reduction::Source | Reduction::Optimal => witness.reversals(new, whole),
+        };
+        {
+            let tree = &mut *lock(&shared.tree);
+            for reversal in &reversals {
+                let at = reversal.at as usize;
+                let node = node_before(&legs, at);
+                tree.insert(node, &sleeps[at], reversal, &witness, whole);
+            }
+            tree.release(node_before(&legs, legs.len()));
+            shared.news.notify_all();
+        }
+        let mut explored = lock(&shared.explored);
+        explored.scheduling_points += state.events.len() as u64;
+        explored.cut_deeper |= too_long;
+        if blocked {
+            explored.blocked_executions += 1;
+        } else if !too_long {
+            explored.executions += 1;
+            self.gauge.add(1, 0);
+        }
+        self.gauge.add(0, state.events.len() as u64);
+        self.gauge.reach(state.events.len() as u64);
+        let ended = !blocked && !too_long;
+        if ended && !(self.watch)(&state, &finish) && explored.found.is_none() {
+            explored.found = Some((taken, finish));
+        }
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The node at which an execution is before a step.
+fn node_before(legs: &[Leg], step: usize) -> NodeId {
+    step.checked_sub(1).map_or(ROOT, |before| legs[before].node)
+}
+
+/// Takes an execution along its way, and on from there.
+struct Guide<'a> {
+    reduction: Reduction,
+    longest: u64,
+    tree: &'a Mutex<Tree>,
+    /// The way, which grows with the execution.
+    legs: Vec<Leg>,
+    /// The first of them that no execution has gone before.
+    new: usize,
+    taken: Vec<Transition>,
+    /// What need not be taken: others have, and what has happened since does not matter to it.
+    asleep: Vec<Transition>,
+    /// What slept before each step.
+    sleeps: Vec<Vec<Transition>>,
+    blocked: bool,
+    too_long: bool,
+}
+
+impl Guide<'_> {
+    /// Wakes what the last event matters to.
+    fn wake(&mut self, state: &State) {
+        let Some(last) = state.events.last() else {
+            return;
+        };
+        let (object, action, way) = (last.operation.object, last.operation.action, last.way);
+        self.asleep.retain(|&(thread, its_way)| {
+            let Some(pending) = state.pending(thread) else {
+                return false;
+            };
+            thread != last.thread
+                && (pending.object != object || !action.depends(way, pending.action, its_way))
+        });
+    }
+
+    /// What comes next, among what is awake. A way that leads on is `planned`, or there is none.
+    fn choose(&self, planned: Option<Transition>, enabled: &[Transition]) -> Option<Transition> {
+        let awake = |transition: &&Transition| !self.asleep.contains(transition);
+        let Some(planned) = planned else {
+            // Rather the thread that has just gone on: that makes few changes from one to another.
+            let last = self.taken.last().map(|&(thread, _)| thread);
+            let mut own = enabled.iter().filter(|next| Some(next.0) == last);
+            return own
+                .find(awake)
+                .or_else(|| enabled.iter().find(awake))
+                .copied();
+        };
+        if enabled.contains(&planned) {
+            return Some(planned).filter(|next| awake(&next));
+        }
+        // Where it comes earlier than it was seen, it may come out in other ways; some of them may have been taken.
+        let leg = self.legs.get(self.taken.len());
+        let is_new = |next: &&Transition| leg.is_none_or(|leg| !leg.earlier.contains(next));
+        let mut own = enabled.iter().filter(|other| other.0 == planned.0);
+        own.find(|next| awake(next) && is_new(next)).copied()
+    }
+}
+
+impl Director for Guide<'_> {
+    fn next(&mut self, state: &State, enabled: &[Transition]) -> Option<Transition> {
+        self.wake(state);
+        let at = self.taken.len();
+        if at as u64 >= self.longest {
+            self.too_long = true;
+            return None;
+        }
+        let known = self.legs.get(at).map(|leg| leg.transition);
+        let new = at >= self.new;
+        let tree = new.then(|| lock(self.tree));
+        let here = node_before(&self.legs, at);
+        let planned = known.or_else(|| tree.as_ref().and_then(|tree| tree.planned(here)));
+        let next = self.choose(planned, enabled);
+        // What others have planned here need not be done now; what this execution is for must.
+        let next = next.or_else(|| {
+            known
+                .is_none()
+                .then(|| self.choose(None, enabled))
+                .flatten()
+        });
+        let Some(next) = next else {
+            self.blocked = true;
+            return None;
+        };
+        if let Some(mut tree) = tree {
+            match known {
+                Some(planned) if planned != next => {
+                    tree.correct(self.legs[at].node, next);
+                    self.legs[at].transition = next;
+                }
+                Some(_) => {}
+                None => {
+                    let leg = tree.advance(here, next);
+                    self.legs.push(leg);
+                }
+            }
+            for &other in enabled {
+                let must = match self.reduction {
+                    Reduction::None | Reduction::Sleep => true,
+                    Reduction::Source | Reduction::Optimal => other.0 == next.0,
+                };
+                if must && other != next && !self.asleep.contains(&other) {
+                    tree.offer(here, other);
+                }
+            }
+        }
+        self.sleeps.push(self.asleep.clone());
+        if self.reduction != Reduction::None {
+            for &earlier in &self.legs[at].earlier {
+                if !self.asleep.contains(&earlier) {
+                    self.asleep.push(earlier);
+                }
+            }
+        }
+        self.taken.push(next);
+        Some(next)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,329 @@
+//! Races: two events of an execution that could come in the other order, and what an execution like that begins with.
+
+use std::collections::HashSet;
+
+use crate::target::threads::executor::Transition;
+use crate::target::threads::model::{EventId, Model};
+use crate::target::threads::operation::{Action, Operation, ThreadId, Way, Ways};
+use crate::target::threads::world::State;
+
+/// Whichever way is open.
+pub(super) const ANY_WAY: Way = Way::MAX;
+
+/// An execution, and what its threads did in it.
+pub(super) struct Witness<'a> {
+    pub(super) state: &'a State,
+    /// The events of each thread.
+    by_thread: Vec<Vec<EventId>>,
+}
+
+/// Something that goes before an event instead of after it.
+pub(super) struct Reversal {
+    /// The event that it comes before.
+    pub(super) at: EventId,
+    thread: ThreadId,
+    way: Way,
+    operation: Operation,
+    /// How many events its thread has had before.
+    index: u32,
+    /// What happens from there on: events, and the reversed one at last.
+    pub(super) steps: Vec<Step>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Step {
+    Event(EventId),
+    Reversed,
+}
+
+impl<'a> Witness<'a> {
+    pub(super) fn new(state: &'a State) -> Self {
+        let mut by_thread = vec![Vec::new(); state.threads.len()];
+        for (event, this) in state.events.iter().enumerate() {
+            by_thread[this.thread.0 as usize].push(event as EventId);
+        }
+        Self { state, by_thread }
+    }
+
+    /// The events of a thread.
+    fn events_of(&self, thread: ThreadId) -> &[EventId] {
+        self.by_thread
+            .get(thread.0 as usize)
+            .map_or(&[], |events| events)
+    }
+
+    /// The operation that a thread has come to after so many events.
+    fn operation(&self, thread: ThreadId, index: usize) -> Option<Operation> {
+        match self.events_of(thread).get(index) {
+            Some(&event) => Some(self.state.events[event as usize].operation),
+            None if index == self.events_of(thread).len() => self.state.pending(thread),
+            None => None,
+        }
+    }
+
+    /// Every race in which the later one is the event at `from` or behind it, or did not happen at all.
+    pub(super) fn reversals(&self, from: usize, to_the_end: bool) -> Vec<Reversal> {
+        let mut found = Vec::new();
+        for event in from..self.state.events.len() {
+            let this = &self.state.events[event];
+            for way in ways(this.operation.action, this.way) {
+                self.look(
+                    event,
+                    this.thread,
+                    this.operation,
+                    way,
+                    to_the_end,
+                    &mut found,
+                );
+            }
+        }
+        let end = self.state.events.len();
+        for &thread in &self.state.order {
+            if let Some(pending) = self.state.pending(thread) {
+                for way in ways(pending.action, Ways::COME) {
+                    self.look(end, thread, pending, way, to_the_end, &mut found);
+                }
+            }
+        }
+        found
+    }
+
+    /// The races of an operation that came up before the event at `end`.
+    fn look(
+        &self,
+        end: usize,
+        thread: ThreadId,
+        operation: Operation,
+        way: Way,
+        to_the_end: bool,
+        found: &mut Vec<Reversal>,
+    ) {
+        let state = self.state;
+        let own = self.events_of(thread);
+        let index = own.partition_point(|&event| (event as usize) < end);
+        let previous = index.checked_sub(1).map(|last| own[last]);
+        let events = &state.object(operation.object).events;
+        let before = events.partition_point(|&event| (event as usize) < end);
+        let mut raced: Vec<EventId> = Vec::new();
+        for &other in events[..before].iter().rev() {
+            let that = &state.events[other as usize];
+            if !that
+                .operation
+                .action
+                .depends(that.way, operation.action, way)
+            {
+                continue;
+            }
+            let is_past = that.thread == thread
+                || previous.is_some_and(|previous| state.is_before(other, previous))
+                || self.is_before_birth(other, thread);
+            if is_past {
+                if that
+                    .operation
+                    .action
+                    .depends(that.way, that.operation.action, that.way)
+                {
+                    // All that does not commute with it is as old.
+                    break;
+                }
+                continue;
+            }
+            if raced.iter().any(|&later| state.is_before(other, later)) {
+                continue;
+            }
+            if !self.is_possible(other, end, thread, operation, way) {
+                continue;
+            }
+            raced.push(other);
+            let last = if to_the_end { state.events.len() } else { end };
+            let after_own = own.get(index).copied();
+            let steps = (other + 1..last as EventId).filter(|&event| {
+                !state.is_before(other, event)
+                    && after_own.is_none_or(|own| !state.is_before(own, event))
+            });
+            let steps = steps.map(Step::Event).chain([Step::Reversed]).collect();
+            let any = matches!(operation.action, Action::NotifyOne);
+            found.push(Reversal {
+                at: other,
+                thread,
+                way: if any { ANY_WAY } else { way },
+                operation,
+                index: index as u32,
+                steps,
+            });
+        }
+    }
+
+    /// Whether a thread was spawned after an event.
+    fn is_before_birth(&self, event: EventId, thread: ThreadId) -> bool {
+        let state = self.state;
+        let that = &state.events[event as usize];
+        let born = state.thread(thread).born;
+        state.clocks.of(born, that.thread) > that.index
+    }
+
+    /// Whether an operation could have happened in place of an event, after all that does not depend on that.
+    fn is_possible(
+        &self,
+        instead: EventId,
+        end: usize,
+        thread: ThreadId,
+        operation: Operation,
+        way: Way,
+    ) -> bool {
+        let state = self.state;
+        let before = &state.events[instead as usize].before;
+        if matches!(before, Model::Memory) {
+            return true;
+        }
+        let mut model = before.clone();
+        let events = &state.object(operation.object).events;
+        let first = events.partition_point(|&event| event <= instead);
+        for &event in &events[first..] {
+            if event as usize >= end {
+                break;
+            }
+            if !state.is_before(instead, event) {
+                let that = &state.events[event as usize];
+                model.perform(that.thread, that.operation.action, that.way, event);
+            }
+        }
+        match operation.action {
+            Action::NotifyOne => true,
+            action => model.allows(thread, action, way),
+        }
+    }
+
+    /// What a step is.
+    pub(super) fn transition(&self, reversal: &Reversal, step: Step) -> Transition {
+        match step {
+            Step::Reversed => (reversal.thread, reversal.way),
+            Step::Event(event) => {
+                let event = &self.state.events[event as usize];
+                (event.thread, event.way)
+            }
+        }
+    }
+
+    /// Whether what `steps` lead to is also reached when a transition comes first: because it is one of them and could
+    /// be the first, `Some(Some(which))`, or because it commutes with all of them, `Some(None)`. Of threads in `aside`
+    /// nothing more is known than that they have gone on.
+    pub(super) fn first_of(
+        &self,
+        reversal: &Reversal,
+        steps: &[Step],
+        (thread, way): Transition,
+        aside: &HashSet<ThreadId>,
+    ) -> Option<Option<usize>> {
+        let mine = |step: &Step| self.transition(reversal, *step).0 == thread;
+        if let Some(at) = steps.iter().position(mine) {
+            let same = self.transition(reversal, steps[at]).1 == way;
+            let first = steps[..at]
+                .iter()
+                .all(|&before| !self.is_step_before(reversal, before, steps[at]));
+            return (same && first).then_some(Some(at));
+        }
+        if aside.contains(&thread) {
+            return None;
+        }
+        // None of its events is among the steps, so it still is where it was.
+        let index = self
+            .events_of(thread)
+            .partition_point(|&event| event < reversal.at);
+        let gone = reversal.thread == thread && reversal.index as usize > index;
+        let operation = self.operation(thread, index).filter(|_| !gone)?;
+        let commutes = steps.iter().all(|&step| {
+            let (that, its_way) = self.step(reversal, step);
+            that.object != operation.object
+                || commute((that.action, its_way), (operation.action, way))
+        });
+        commutes.then_some(None)
+    }
+
+    /// Whether it is certain that it does not matter which of two transitions comes first that are possible where a
+    /// reversal begins, of threads that are still where they were there.
+    pub(super) fn are_independent(
+        &self,
+        reversal: &Reversal,
+        (one, one_way): Transition,
+        (two, two_way): Transition,
+    ) -> bool {
+        let operation = |thread| {
+            let own = self.events_of(thread);
+            self.operation(thread, own.partition_point(|&event| event < reversal.at))
+        };
+        let (Some(first), Some(second)) = (operation(one), operation(two)) else {
+            return false;
+        };
+        one != two
+            && (first.object != second.object
+                || commute((first.action, one_way), (second.action, two_way)))
+    }
+
+    fn step(&self, reversal: &Reversal, step: Step) -> (Operation, Way) {
+        match step {
+            Step::Reversed => (reversal.operation, reversal.way),
+            Step::Event(event) => {
+                let event = &self.state.events[event as usize];
+                (event.operation, event.way)
+            }
+        }
+    }
+
+    /// Whether a step must come before another, later one.
+    fn is_step_before(&self, reversal: &Reversal, one: Step, other: Step) -> bool {
+        match (one, other) {
+            (Step::Event(one), Step::Event(other)) => self.state.is_before(one, other),
+            (Step::Event(one), Step::Reversed) => {
+                let own = self.events_of(reversal.thread);
+                let previous = (reversal.index as usize)
+                    .checked_sub(1)
+                    .map(|last| own[last]);
+                let that = &self.state.events[one as usize];
+                previous.is_some_and(|previous| self.state.is_before(one, previous))
+                    || self.is_before_birth(one, reversal.thread)
+                    || that.operation.object == reversal.operation.object
+                        && !commute(
+                            (that.operation.action, that.way),
+                            (reversal.operation.action, reversal.way),
+                        )
+            }
+            (Step::Reversed, _) => false,
+        }
+    }
+}
+
+/// The ways in which an operation could have come out: only a wait has others than it did.
+fn ways(action: Action, way: Way) -> Vec<Way> {
+    match action {
+        Action::Wake { timed: true } => vec![Ways::COME, Ways::TIMEOUT, Ways::SPURIOUS],
+        Action::Wake { timed: false } => vec![Ways::COME, Ways::SPURIOUS],
+        Action::Receive { timed: true } | Action::Park { timed: true } => {
+            vec![Ways::COME, Ways::TIMEOUT]
+        }
+        Action::Enter => vec![Ways::COME, Ways::DONE],
+        _ => vec![way],
+    }
+}
+
+/// Whether two operations on one object surely come to the same in either order: neither notices the other, and neither
+/// waits for it.
+fn commute(one: (Action, Way), other: (Action, Way)) -> bool {
+    let waits = |action: Action| {
+        matches!(
+            action,
+            Action::Wake { .. }
+                | Action::Receive { .. }
+                | Action::Handed
+                | Action::Join
+                | Action::Park { .. }
+                | Action::Depart
+        )
+    };
+    let waits_for = |one: Action, other: Action| {
+        waits(one) && one != other || matches!((one, other), (Action::Send, Action::Receive { .. }))
+    };
+    !one.0.depends(one.1, other.0, other.1)
+        && !waits_for(one.0, other.0)
+        && !waits_for(other.0, one.0)
+}

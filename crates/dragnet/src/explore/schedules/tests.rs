@@ -1,0 +1,365 @@
+//! Counts that are known, and random programs against every interleaving.
+
+use std::sync::{Arc, OnceLock};
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::explore::limits::Gauge;
+use crate::target::threads::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+use crate::target::threads::sync::{Condvar as OurCondvar, Mutex as OurMutex};
+use crate::target::threads::thread;
+use crate::target::threads::world::{Names, Setting};
+
+fn program(main: impl Fn() + Send + Sync + 'static) -> Arc<Program> {
+    Arc::new(Program {
+        main: Box::new(main),
+        setting: Setting {
+            stack_bytes: 64 << 10,
+            spurious_wakeups: 0,
+            panics_are_fine: false,
+        },
+        names: Arc::new(Names::default()),
+    })
+}
+
+fn explore(program: &Arc<Program>, reduction: Reduction, workers: usize) -> Explored {
+    let schedules = Schedules {
+        program,
+        reduction,
+        longest: None,
+        gauge: &Gauge::new(),
+        workers,
+        watch: &|_, finish| *finish == Finish::Complete,
+    };
+    schedules.explore()
+}
+
+/// The number of executions with every reduction that is worth it.
+fn executions(main: impl Fn() + Send + Sync + 'static) -> u64 {
+    let program = program(main);
+    let optimal = explore(&program, Reduction::Optimal, 1);
+    assert_eq!(optimal.found, None);
+    let source = explore(&program, Reduction::Source, 1);
+    assert_eq!(source.executions, optimal.executions);
+    let both = explore(&program, Reduction::Optimal, 2);
+    assert_eq!(both.executions, optimal.executions);
+    optimal.executions
+}
+
+fn readers(count: usize) {
+    let shared = Arc::new(AtomicUsize::new(0));
+    let writer = Arc::clone(&shared);
+    let writer = thread::spawn(move || writer.store(1, SeqCst));
+    let readers: Vec<_> = (0..count)
+        .map(|_| {
+            let shared = Arc::clone(&shared);
+            thread::spawn(move || shared.load(SeqCst))
+        })
+        .collect();
+    writer.join().unwrap();
+    for reader in readers {
+        reader.join().unwrap();
+    }
+}
+
+fn last_zero(count: usize) {
+    let array: Arc<[AtomicUsize]> = (0..=count).map(|_| AtomicUsize::new(0)).collect();
+    let zero = Arc::clone(&array);
+    let mut threads = vec![thread::spawn(move || {
+        let mut at = count;
+        while zero[at].load(SeqCst) != 0 {
+            at -= 1;
+        }
+    })];
+    for at in 1..=count {
+        let array = Arc::clone(&array);
+        threads.push(thread::spawn(move || {
+            let before = array[at - 1].load(SeqCst);
+            array[at].store(before + 1, SeqCst);
+        }));
+    }
+    for thread in threads {
+        thread.join().unwrap();
+    }
+}
+
+fn indexer(count: usize) {
+    const SIZE: usize = 128;
+    let table: Arc<[AtomicUsize]> = (0..SIZE).map(|_| AtomicUsize::new(0)).collect();
+    let threads: Vec<_> = (0..count)
+        .map(|id| {
+            let table = Arc::clone(&table);
+            thread::spawn(move || {
+                for message in 0..4 {
+                    let word = (message + 1) * 11 + id;
+                    let mut at = word * 7 % SIZE;
+                    while table[at].compare_exchange(0, word, SeqCst, SeqCst).is_err() {
+                        at = (at + 1) % SIZE;
+                    }
+                }
+            })
+        })
+        .collect();
+    for thread in threads {
+        thread.join().unwrap();
+    }
+}
+
+fn file_system(count: usize) {
+    const INODES: usize = 32;
+    const BLOCKS: usize = 26;
+    struct Disk {
+        inodes: Vec<OurMutex<usize>>,
+        busy: Vec<OurMutex<bool>>,
+    }
+    let disk = Arc::new(Disk {
+        inodes: (0..INODES).map(|_| OurMutex::new(0)).collect(),
+        busy: (0..BLOCKS).map(|_| OurMutex::new(false)).collect(),
+    });
+    let threads: Vec<_> = (0..count)
+        .map(|id| {
+            let disk = Arc::clone(&disk);
+            thread::spawn(move || {
+                let mut inode = disk.inodes[id % INODES].lock().unwrap();
+                if *inode == 0 {
+                    let mut block = id * 2 % BLOCKS;
+                    loop {
+                        let mut busy = disk.busy[block].lock().unwrap();
+                        if !*busy {
+                            *busy = true;
+                            *inode = block + 1;
+                            break;
+                        }
+                        block = (block + 1) % BLOCKS;
+                    }
+                }
+            })
+        })
+        .collect();
+    for thread in threads {
+        thread.join().unwrap();
+    }
+}
+
+#[test]
+fn a_writer_and_readers_have_a_schedule_for_each_set_of_readers_that_come_first() {
+    assert_eq!(executions(|| readers(2)), 4);
+    assert_eq!(executions(|| readers(8)), 256);
+}
+
+#[test]
+fn the_last_zero_is_looked_for_in_as_many_ways_as_are_known() {
+    assert_eq!(executions(|| last_zero(5)), 64);
+    assert_eq!(executions(|| last_zero(10)), 3_328);
+}
+
+#[test]
+fn the_indexer_has_as_many_schedules_as_are_known() {
+    assert_eq!(executions(|| indexer(11)), 1);
+    assert_eq!(executions(|| indexer(12)), 8);
+}
+
+#[test]
+fn the_file_system_has_as_many_schedules_as_are_known() {
+    assert_eq!(executions(|| file_system(13)), 1);
+    assert_eq!(executions(|| file_system(14)), 2);
+    assert_eq!(executions(|| file_system(16)), 8);
+}
+
+/// What a thread of a random program does.
+#[derive(Clone, Copy, Debug)]
+enum Act {
+    Load(usize),
+    Store(usize),
+    Add(usize),
+    Swap(usize),
+    Lock(usize),
+    TryLock(usize),
+    Unlock,
+    Wait(usize),
+    WaitAWhile(usize),
+    NotifyOne(usize),
+    NotifyAll(usize),
+    Park,
+    Unpark(usize),
+    Yield,
+}
+
+struct Shared {
+    cells: [AtomicUsize; 2],
+    locks: [OurMutex<usize>; 2],
+    changed: [OurCondvar; 2],
+    threads: OnceLock<Vec<thread::Thread>>,
+}
+
+/// Does what it is told. What it sees decides what it does next.
+fn act(acts: &[Act], shared: &Shared) {
+    let mut held: Vec<(usize, crate::target::threads::sync::MutexGuard<'_, usize>)> = Vec::new();
+    let mut seen = 0;
+    for &what in acts {
+        match what {
+            Act::Load(cell) => seen = shared.cells[cell].load(SeqCst),
+            Act::Store(cell) => shared.cells[cell].store(seen + 1, SeqCst),
+            Act::Add(cell) => seen = shared.cells[cell].fetch_add(1, SeqCst),
+            Act::Swap(cell) => {
+                let swapped = shared.cells[cell].compare_exchange(seen, seen + 1, SeqCst, SeqCst);
+                seen = usize::from(swapped.is_ok());
+            }
+            Act::Lock(lock) => {
+                if held.iter().all(|(other, _)| *other != lock) {
+                    let mut guard = shared.locks[lock].lock().unwrap();
+                    *guard += 1;
+                    held.push((lock, guard));
+                }
+            }
+            Act::TryLock(lock) => {
+                if let Ok(guard) = shared.locks[lock].try_lock() {
+                    seen = *guard;
+                    held.push((lock, guard));
+                }
+            }
+            Act::Unlock => drop(held.pop()),
+            Act::Wait(lock) | Act::WaitAWhile(lock) => {
+                if let Some(at) = held.iter().position(|(other, _)| *other == lock) {
+                    let (_, guard) = held.remove(at);
+                    let condvar = &shared.changed[lock];
+                    let guard = match what {
+                        Act::Wait(_) => condvar.wait(guard).unwrap(),
+                        _ => {
+                            let time = std::time::Duration::from_secs(1);
+                            let (guard, result) = condvar.wait_timeout(guard, time).unwrap();
+                            seen = usize::from(result.timed_out());
+                            guard
+                        }
+                    };
+                    held.push((lock, guard));
+                }
+            }
+            Act::NotifyOne(lock) => shared.changed[lock].notify_one(),
+            Act::NotifyAll(lock) => shared.changed[lock].notify_all(),
+            Act::Park => thread::park(),
+            Act::Unpark(other) => {
+                let threads = shared
+                    .threads
+                    .get()
+                    .expect("they are known before they run");
+                threads[other % threads.len()].unpark();
+            }
+            Act::Yield => thread::yield_now(),
+        }
+        if seen == 1 {
+            shared.cells[0].store(7, SeqCst);
+        }
+    }
+}
+
+fn random_acts() -> impl Strategy<Value = Vec<Act>> {
+    let act = prop_oneof![
+        (0..2_usize).prop_map(Act::Load),
+        (0..2_usize).prop_map(Act::Store),
+        (0..2_usize).prop_map(Act::Add),
+        (0..2_usize).prop_map(Act::Swap),
+        (0..2_usize).prop_map(Act::Lock),
+        (0..2_usize).prop_map(Act::TryLock),
+        Just(Act::Unlock),
+        (0..2_usize).prop_map(Act::Wait),
+        (0..2_usize).prop_map(Act::WaitAWhile),
+        (0..2_usize).prop_map(Act::NotifyOne),
+        (0..2_usize).prop_map(Act::NotifyAll),
+        Just(Act::Park),
+        (0..3_usize).prop_map(Act::Unpark),
+        Just(Act::Yield),
+    ];
+    proptest::collection::vec(act, 1..4)
+}
+
+/// The threads wait for a gate before they begin, so that each knows the others.
+fn run(threads: &[Vec<Act>]) {
+    let shared = Arc::new(Shared {
+        cells: [const { AtomicUsize::new(0) }; 2],
+        locks: [const { OurMutex::new(0) }; 2],
+        changed: [const { OurCondvar::new() }; 2],
+        threads: OnceLock::new(),
+    });
+    let handles: Vec<_> = threads
+        .iter()
+        .map(|acts| {
+            let (acts, shared) = (acts.clone(), Arc::clone(&shared));
+            thread::spawn(move || {
+                thread::park();
+                act(&acts, &shared);
+            })
+        })
+        .collect();
+    let known = handles.iter().map(|handle| handle.thread().clone());
+    shared.threads.set(known.collect()).expect("it is set once");
+    for handle in &handles {
+        handle.thread().unpark();
+    }
+    for handle in handles {
+        handle.join().unwrap();
+    }
+}
+
+/// How each execution ended, by what happened in it.
+fn endings(
+    program: &Arc<Program>,
+    reduction: Reduction,
+    workers: usize,
+) -> (Explored, Vec<(u64, bool)>) {
+    let seen = Mutex::new(Vec::new());
+    let gauge = Gauge::up_to(3_000);
+    let schedules = Schedules {
+        program,
+        reduction,
+        longest: None,
+        gauge: &gauge,
+        workers,
+        watch: &|state, finish| {
+            assert!(
+                matches!(finish, Finish::Complete | Finish::Stuck),
+                "{finish:?}"
+            );
+            lock(&seen).push((state.fingerprint(), *finish == Finish::Complete));
+            true
+        },
+    };
+    let explored = schedules.explore();
+    let mut seen = seen.into_inner().unwrap();
+    seen.sort_unstable();
+    if gauge.cut().is_some() {
+        seen.clear();
+    }
+    (explored, seen)
+}
+
+fn cases() -> u32 {
+    let cases = std::env::var("DRAGNET_CASES").ok();
+    cases.and_then(|text| text.parse().ok()).unwrap_or(300)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: cases(), failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn every_trace_of_a_random_program_is_run_once(threads in proptest::collection::vec(random_acts(), 2..4)) {
+        let acts = threads.clone();
+        let program = program(move || run(&acts));
+        let (_, mut all) = endings(&program, Reduction::None, 1);
+        if all.is_empty() {
+            return Ok(());
+        }
+        all.dedup();
+        for (reduction, workers) in [
+            (Reduction::Sleep, 1),
+            (Reduction::Source, 1),
+            (Reduction::Optimal, 1),
+            (Reduction::Source, 2),
+            (Reduction::Optimal, 2),
+        ] {
+            let (_, found) = endings(&program, reduction, workers);
+            prop_assert_eq!(&found, &all, "{} with {} workers", reduction, workers);
+        }
+    }
+}

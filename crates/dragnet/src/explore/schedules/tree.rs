@@ -1,0 +1,342 @@
+//! The executions that are still to be explored, as a tree.
+//!
+//! A node stands for the decisions that lead to it. What has been taken from a node and is done with is forgotten, but
+//! for the transition itself: whoever comes to the same node later lets it sleep. What is open has been found to lead to
+//! something that nothing else leads to.
+
+use std::collections::HashSet;
+
+use super::races::{Reversal, Witness};
+use crate::target::threads::executor::Transition;
+
+pub(super) struct Tree {
+    nodes: Vec<Node>,
+    free: Vec<NodeId>,
+    /// How many open nodes there are.
+    open: usize,
+    /// How many executions are under way.
+    active: usize,
+}
+
+pub(super) type NodeId = u32;
+
+pub(super) const ROOT: NodeId = 0;
+
+struct Node {
+    parent: NodeId,
+    /// What leads here from the parent.
+    transition: Transition,
+    /// Those that were taken from the parent before, when this one was.
+    earlier: Vec<Transition>,
+    /// In the order in which they are to be taken.
+    children: Vec<NodeId>,
+    /// What has been taken from here.
+    taken: Vec<Transition>,
+    /// Whether an execution has been here.
+    visited: bool,
+    /// How many open nodes there are below, and how many executions are under way there.
+    open_below: u32,
+    active_below: u32,
+}
+
+/// One step of the way to where an execution begins to be new.
+pub(super) struct Leg {
+    pub(super) node: NodeId,
+    pub(super) transition: Transition,
+    /// What sleeps from here on, unless it is woken.
+    pub(super) earlier: Vec<Transition>,
+}
+
+impl Tree {
+    /// Only the root, which is open.
+    pub(super) fn new() -> Self {
+        let mut tree = Self {
+            nodes: Vec::new(),
+            free: Vec::new(),
+            open: 0,
+            active: 0,
+        };
+        tree.add(ROOT, (crate::target::threads::world::Names::MAIN, 0));
+        tree.nodes[ROOT as usize].visited = true;
+        tree
+    }
+
+    fn node(&self, node: NodeId) -> &Node {
+        &self.nodes[node as usize]
+    }
+
+    fn node_mut(&mut self, node: NodeId) -> &mut Node {
+        &mut self.nodes[node as usize]
+    }
+
+    fn add(&mut self, parent: NodeId, transition: Transition) -> NodeId {
+        let node = Node {
+            parent,
+            transition,
+            earlier: Vec::new(),
+            children: Vec::new(),
+            taken: Vec::new(),
+            visited: false,
+            open_below: 0,
+            active_below: 0,
+        };
+        match self.free.pop() {
+            Some(id) => {
+                self.nodes[id as usize] = node;
+                id
+            }
+            None => {
+                self.nodes.push(node);
+                self.nodes.len() as NodeId - 1
+            }
+        }
+    }
+
+    /// Whether nothing is left to do, and nothing can come up any more.
+    pub(super) fn is_done(&self) -> bool {
+        self.open == 0 && self.active == 0
+    }
+
+    /// The first execution of all.
+    pub(super) fn first(&mut self) -> Vec<Leg> {
+        self.active += 1;
+        self.node_mut(ROOT).active_below += 1;
+        Vec::new()
+    }
+
+    /// Takes an open node, deep ones first, and gives the way to it, and through what is known to lie behind it. The
+    /// first of these that is new comes with it.
+    pub(super) fn claim(&mut self) -> Option<(Vec<Leg>, usize)> {
+        if self.open == 0 {
+            return None;
+        }
+        let mut at = ROOT;
+        let mut legs = Vec::new();
+        while self.node(at).visited {
+            let children = self.node(at).children.iter().copied();
+            let with_open = children
+                .clone()
+                .find(|&child| self.node(child).visited && self.node(child).open_below > 0);
+            let next =
+                with_open.or_else(|| children.clone().find(|&child| !self.node(child).visited));
+            at = next.expect("what is open below a node is behind one of its children");
+            if self.node(at).visited {
+                legs.push(self.leg(at));
+            }
+        }
+        let new = legs.len();
+        loop {
+            self.visit(at);
+            legs.push(self.leg(at));
+            match self.node(at).children.first() {
+                Some(&child) => at = child,
+                None => break,
+            }
+        }
+        self.active += 1;
+        self.count(at, 0, 1);
+        Some((legs, new))
+    }
+
+    fn leg(&self, node: NodeId) -> Leg {
+        let this = self.node(node);
+        Leg {
+            node,
+            transition: this.transition,
+            earlier: this.earlier.clone(),
+        }
+    }
+
+    /// An open node is no longer open.
+    fn visit(&mut self, node: NodeId) {
+        let Node {
+            parent, transition, ..
+        } = *self.node(node);
+        let before = &mut self.node_mut(parent).taken;
+        let earlier = before.clone();
+        before.push(transition);
+        let this = self.node_mut(node);
+        this.earlier = earlier;
+        this.visited = true;
+        self.open -= 1;
+        self.count(parent, -1, 0);
+    }
+
+    /// Counts open nodes and executions at a node and above.
+    fn count(&mut self, mut node: NodeId, open: i32, active: i32) {
+        loop {
+            let this = self.node_mut(node);
+            this.open_below = this.open_below.wrapping_add_signed(open);
+            this.active_below = this.active_below.wrapping_add_signed(active);
+            if node == ROOT {
+                return;
+            }
+            node = this.parent;
+        }
+    }
+
+    /// What was to be taken at a node turned out to be another way of the same thread.
+    pub(super) fn correct(&mut self, node: NodeId, transition: Transition) {
+        let Node {
+            parent,
+            transition: old,
+            ..
+        } = *self.node(node);
+        self.node_mut(node).transition = transition;
+        if let Some(taken) = self
+            .node_mut(parent)
+            .taken
+            .iter_mut()
+            .rev()
+            .find(|taken| **taken == old)
+        {
+            *taken = transition;
+        }
+    }
+
+    /// What is planned at a node next, if something is.
+    pub(super) fn planned(&self, node: NodeId) -> Option<Transition> {
+        let mut children = self.node(node).children.iter();
+        let planned = children.find(|&&child| !self.node(child).visited)?;
+        Some(self.node(*planned).transition)
+    }
+
+    /// An execution that is under way at a node goes on like this.
+    pub(super) fn advance(&mut self, parent: NodeId, transition: Transition) -> Leg {
+        let mut children = self.node(parent).children.iter().copied();
+        let planned = children.find(|&child| {
+            let child = self.node(child);
+            !child.visited && child.transition == transition
+        });
+        let node = planned.unwrap_or_else(|| self.open_child(parent, transition));
+        self.visit(node);
+        self.node_mut(node).active_below += 1;
+        self.leg(node)
+    }
+
+    /// Something else can be taken at a node as well, unless it has been or will be.
+    pub(super) fn offer(&mut self, parent: NodeId, transition: Transition) {
+        let this = self.node(parent);
+        let mut children = this.children.iter();
+        let known = this.taken.contains(&transition)
+            || children.any(|&child| self.node(child).transition == transition);
+        if !known {
+            self.open_child(parent, transition);
+        }
+    }
+
+    fn open_child(&mut self, parent: NodeId, transition: Transition) -> NodeId {
+        let child = self.add(parent, transition);
+        self.node_mut(parent).children.push(child);
+        self.open += 1;
+        self.count(parent, 1, 0);
+        child
+    }
+
+    /// Has an execution explored in which a race goes the other way, unless one that is known will be like it.
+    ///
+    /// `whole` has all of it prescribed, else only its first step. `asleep` is what sleeps at the node.
+    pub(super) fn insert(
+        &mut self,
+        mut at: NodeId,
+        asleep: &[Transition],
+        reversal: &Reversal,
+        witness: &Witness<'_>,
+        whole: bool,
+    ) {
+        let mut rest = reversal.steps.clone();
+        let mut asleep = asleep.to_vec();
+        // Threads that have gone on, of which nothing more is known.
+        let mut aside = HashSet::new();
+        let mut moved = HashSet::new();
+        // That something commutes with all of the steps says enough only where all of them are prescribed.
+        let covers = |matched: &Option<usize>| whole || matched.is_some();
+        'deeper: loop {
+            let this = self.node(at);
+            let done = this.taken.iter().filter(|&&taken| {
+                let mut children = this.children.iter();
+                !children.any(|&child| self.node(child).transition == taken)
+            });
+            for &sleeping in asleep.iter().chain(done) {
+                let matched = witness.first_of(reversal, &rest, sleeping, &aside);
+                if matched.is_some_and(|matched| covers(&matched)) {
+                    return;
+                }
+            }
+            for &child in &this.children {
+                let child_node = self.node(child);
+                let transition = child_node.transition;
+                let matched = witness.first_of(reversal, &rest, transition, &aside);
+                let Some(matched) = matched.filter(covers) else {
+                    continue;
+                };
+                if !whole || !child_node.visited && child_node.children.is_empty() {
+                    return;
+                }
+                let thread = transition.0;
+                let still = !moved.contains(&thread);
+                asleep.extend(&child_node.earlier);
+                asleep.retain(|&sleeping| {
+                    still
+                        && !moved.contains(&sleeping.0)
+                        && witness.are_independent(reversal, sleeping, transition)
+                });
+                moved.insert(thread);
+                match matched {
+                    Some(step) => {
+                        rest.remove(step);
+                    }
+                    None => {
+                        aside.insert(thread);
+                    }
+                }
+                if rest.is_empty() {
+                    return;
+                }
+                at = child;
+                continue 'deeper;
+            }
+            break;
+        }
+        let steps = if whole { rest.len() } else { 1 };
+        for &step in &rest[..steps] {
+            at = self.open_child(at, witness.transition(reversal, step));
+        }
+    }
+
+    /// An execution is over whose last node this is.
+    pub(super) fn release(&mut self, node: NodeId) {
+        self.active -= 1;
+        self.count(node, 0, -1);
+        self.prune();
+    }
+
+    /// Forgets what is done with. What was taken later than something that is not done with stays: what is found there
+    /// can turn out to lead here.
+    fn prune(&mut self) {
+        let mut at = ROOT;
+        while let Some(&child) = self.node(at).children.first() {
+            let this = self.node(child);
+            if !this.visited {
+                return;
+            }
+            if this.open_below > 0 || this.active_below > 0 {
+                at = child;
+                continue;
+            }
+            self.node_mut(at).children.remove(0);
+            self.forget(child);
+        }
+    }
+
+    fn forget(&mut self, node: NodeId) {
+        let mut open = vec![node];
+        while let Some(node) = open.pop() {
+            self.free.push(node);
+            let this = self.node_mut(node);
+            open.append(&mut this.children);
+            this.taken = Vec::new();
+            this.earlier = Vec::new();
+        }
+    }
+}

@@ -1,0 +1,171 @@
+//! Runs a program again and again, each time as a director says.
+
+use std::sync::Arc;
+
+use corosensei::stack::DefaultStack;
+use corosensei::{Coroutine, CoroutineResult};
+
+use super::operation::{ThreadId, Way};
+use super::world::{Entered, Names, Setting, State, World};
+use crate::panics;
+use crate::system::Failure;
+
+/// A program with threads, and how it is run.
+pub(crate) struct Program {
+    pub(crate) main: Box<dyn Fn() + Send + Sync>,
+    pub(crate) setting: Setting,
+    pub(crate) names: Arc<Names>,
+}
+
+/// A thread goes on, in one of the ways that are open to it.
+pub(crate) type Transition = (ThreadId, Way);
+
+/// Who decides which thread goes on.
+pub(crate) trait Director {
+    /// One of the transitions in `enabled`, or `None` to leave the execution there.
+    fn next(&mut self, state: &State, enabled: &[Transition]) -> Option<Transition>;
+}
+
+/// How an execution ended.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Finish {
+    /// Every thread has ended.
+    Complete,
+    /// Some threads have not ended, and none can go on.
+    Stuck,
+    /// The director has left it.
+    Left,
+    Failed(Failure),
+}
+
+type Fiber = Coroutine<(), (), (), DefaultStack>;
+
+/// Runs executions of one program, one after the other, on one thread of the operating system.
+pub(crate) struct Executor {
+    program: Arc<Program>,
+    world: Box<World>,
+    fibers: Vec<Option<Fiber>>,
+    stacks: Vec<DefaultStack>,
+}
+
+impl Executor {
+    pub(crate) fn new(program: Arc<Program>) -> Self {
+        let world = World::new(program.setting.clone(), Arc::clone(&program.names));
+        Self {
+            program,
+            world: Box::new(world),
+            fibers: Vec::new(),
+            stacks: Vec::new(),
+        }
+    }
+
+    /// What the last execution consisted of.
+    pub(crate) fn state(&self) -> std::cell::Ref<'_, State> {
+        self.world.state().borrow()
+    }
+
+    /// Runs the program once.
+    pub(crate) fn run(&mut self, director: &mut dyn Director) -> Finish {
+        panics::quietly(|| {
+            let world = &raw const *self.world;
+            // SAFETY: the world is boxed and lives as long as this executor.
+            let _entered = Entered::new(unsafe { &*world });
+            let program = Arc::clone(&self.program);
+            self.world.begin(Box::new(move || (program.main)()));
+            self.start_newborn();
+            let finish = self.conduct(director);
+            self.take_apart();
+            finish
+        })
+    }
+
+    fn conduct(&mut self, director: &mut dyn Director) -> Finish {
+        let (mut ways, mut enabled) = (Vec::new(), Vec::new());
+        loop {
+            let (thread, way) = {
+                let mut state = self.world.state().borrow_mut();
+                if let Some(failure) = &state.failure {
+                    return Finish::Failed(failure.clone());
+                }
+                state.enabled(&mut ways, &mut enabled);
+                if enabled.is_empty() {
+                    let mut threads = state.order.iter();
+                    return match threads.all(|&thread| state.thread(thread).ended) {
+                        true => Finish::Complete,
+                        false => Finish::Stuck,
+                    };
+                }
+                let Some((thread, way)) = director.next(&state, &enabled) else {
+                    return Finish::Left;
+                };
+                debug_assert!(enabled.contains(&(thread, way)));
+                state.perform(thread, way);
+                (thread, way)
+            };
+            let _ = way;
+            self.go_on(thread);
+        }
+    }
+
+    /// Has a thread run to its next operation.
+    fn go_on(&mut self, thread: ThreadId) {
+        loop {
+            self.world.set_running(thread);
+            let fiber = self.fibers[thread.0 as usize].as_mut();
+            let fiber = fiber.expect("a thread that can go on has not ended");
+            if let CoroutineResult::Return(()) = fiber.resume(()) {
+                let fiber = self.fibers[thread.0 as usize].take();
+                self.stacks.extend(fiber.map(Fiber::into_stack));
+            }
+            if !self.start_newborn() {
+                return;
+            }
+            if self.world.is_over() {
+                return;
+            }
+        }
+    }
+
+    /// Has a thread that was just spawned run to its first operation; false when there is none.
+    fn start_newborn(&mut self) -> bool {
+        let Some((thread, body)) = self.world.state().borrow_mut().newborn.take() else {
+            return false;
+        };
+        let stack = self.stacks.pop().unwrap_or_else(|| {
+            DefaultStack::new(self.program.setting.stack_bytes)
+                .expect("there is memory for a thread's stack")
+        });
+        let world = &raw const *self.world;
+        let fiber = Fiber::with_stack(stack, move |yielder, ()| {
+            // SAFETY: the world is boxed in the executor, which takes its fibers apart before it is dropped.
+            unsafe { &*world }.live(thread, yielder, body);
+        });
+        let at = thread.0 as usize;
+        if self.fibers.len() <= at {
+            self.fibers.resize_with(at + 1, || None);
+        }
+        self.fibers[at] = Some(fiber);
+        self.go_on(thread);
+        true
+    }
+
+    /// Takes threads that have not ended out of the execution, children before their parents.
+    fn take_apart(&mut self) {
+        self.world.end();
+        let order = std::mem::take(&mut self.world.state().borrow_mut().order);
+        for &thread in order.iter().rev() {
+            let at = thread.0 as usize;
+            let Some(mut fiber) = self.fibers.get_mut(at).and_then(Option::take) else {
+                continue;
+            };
+            self.world.set_running(thread);
+            if let CoroutineResult::Yield(()) = fiber.resume(()) {
+                // SAFETY: what is on its stack is never dropped, and nothing outside borrows from it: threads that do
+                // are younger, and have been taken apart before.
+                unsafe { fiber.force_reset() };
+            }
+            self.stacks.push(fiber.into_stack());
+        }
+        self.world.state().borrow_mut().order = order;
+    }
+}

@@ -1,0 +1,252 @@
+//! What threads do that others can notice, and which of it commutes.
+
+use std::panic::Location;
+
+/// A thread, by a number that is the same in every execution: whose child it is and the how manyeth decides it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) struct ThreadId(pub(crate) u32);
+
+/// Something that threads share, by the order of first use in one execution.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct ObjectId(pub(crate) u32);
+
+/// An operation that a thread has come to: nothing but operations is noticed by other threads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Operation {
+    pub(crate) object: ObjectId,
+    pub(crate) action: Action,
+    /// Where in the source.
+    pub(crate) at: &'static Location<'static>,
+}
+
+/// What is done to an object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Action {
+    /// Memory is read.
+    Load,
+    /// It is written.
+    Store,
+    /// It is read and written at once.
+    Modify,
+
+    Lock,
+    TryLock,
+    Unlock,
+
+    Read,
+    TryRead,
+    ReadUnlock,
+    Write,
+    TryWrite,
+    WriteUnlock,
+
+    /// A thread lines up at a condition variable.
+    Wait,
+    /// It goes on: notified, or by one of the [other ways](Ways) to wake up.
+    Wake {
+        timed: bool,
+    },
+    NotifyOne,
+    NotifyAll,
+
+    Send,
+    TrySend,
+    /// A sender waits until its message has been taken, where a channel has no room of its own.
+    Handed,
+    Receive {
+        timed: bool,
+    },
+    TryReceive,
+    /// A sender is gone.
+    Close,
+    /// The receiver is gone.
+    HangUp,
+
+    /// A thread ends.
+    End,
+    Join,
+    IsFinished,
+    Park {
+        timed: bool,
+    },
+    Unpark,
+
+    /// Somebody comes to what is to be done once.
+    Enter,
+    /// It has been done.
+    Complete,
+    /// It has failed.
+    Abandon,
+    /// Somebody looks whether it has been done.
+    Look,
+
+    /// A thread comes to a barrier.
+    Arrive,
+    /// It leaves it again.
+    Depart,
+
+    /// One of so many.
+    Choose(u32),
+    /// A thread lets others go first.
+    Yield,
+}
+
+/// In which of several ways an operation comes out, where that is not decided by what was before.
+pub(crate) type Way = u32;
+
+/// The ways in which a wait comes out.
+pub(crate) struct Ways;
+
+impl Ways {
+    /// What was waited for has come.
+    pub(crate) const COME: Way = 0;
+    /// The time was over first.
+    pub(crate) const TIMEOUT: Way = 1;
+    /// For no reason.
+    pub(crate) const SPURIOUS: Way = 2;
+    /// What is to be done once has been done.
+    pub(crate) const DONE: Way = 1;
+}
+
+/// A class of operations on one object that commute with the same others, as a bit.
+type Classes = u8;
+
+impl Action {
+    /// Its class, and those on the same object that it does not commute with. What merely waits for something else
+    /// commutes with it: it cannot come before it.
+    fn classes(self, way: Way) -> (Classes, Classes) {
+        const A: Classes = 1;
+        const B: Classes = 2;
+        const C: Classes = 4;
+        const D: Classes = 8;
+        const E: Classes = 16;
+        const F: Classes = 32;
+        match self {
+            // Readers among themselves commute.
+            Self::Load | Self::Read | Self::TryRead | Self::ReadUnlock | Self::Look => (A, B),
+            Self::Store | Self::Modify => (B, A | B),
+            Self::Write | Self::TryWrite | Self::WriteUnlock => (B, A | B),
+            Self::Lock | Self::TryLock | Self::Unlock => (B, B),
+            Self::Enter if way == Ways::DONE => (A, B),
+            Self::Enter | Self::Complete | Self::Abandon => (B, A | B),
+            // Who waits first does not matter: anybody may be woken.
+            Self::Wait => (A, B),
+            Self::NotifyOne | Self::NotifyAll => (B, A | B | C),
+            Self::Wake { .. } if way == Ways::COME => (D, 0),
+            Self::Wake { .. } if way == Ways::SPURIOUS => (C, B | C),
+            Self::Wake { .. } => (C, B),
+            // The two ends of a channel meet only in a message, or where one asks whether there is one.
+            Self::Send => (A, A | C | D | E),
+            Self::Receive { .. } if way == Ways::COME => (B, B | C | D | E),
+            Self::TryReceive | Self::Receive { .. } => (C, A | B | C | D | E | F),
+            Self::TrySend => (D, A | B | C | D | E),
+            Self::HangUp => (E, A | B | C | D | E),
+            Self::Close => (F, C),
+            Self::Handed => (0, 0),
+            Self::End => (A, C),
+            Self::Join => (0, 0),
+            Self::IsFinished => (C, A),
+            Self::Park { .. } => (D, E),
+            Self::Unpark => (E, D | E),
+            Self::Arrive => (B, B),
+            Self::Depart | Self::Choose(_) | Self::Yield => (0, 0),
+        }
+    }
+
+    /// The number of its class, if others on the same object are in one at all.
+    pub(crate) fn class(self, way: Way) -> Option<usize> {
+        let (class, _) = self.classes(way);
+        (class != 0).then(|| class.trailing_zeros() as usize)
+    }
+
+    /// The numbers of the classes that it does not commute with.
+    pub(crate) fn rivals(self, way: Way) -> impl Iterator<Item = usize> {
+        let (_, rivals) = self.classes(way);
+        (0..CLASSES).filter(move |class| rivals >> class & 1 == 1)
+    }
+
+    /// Whether it matters which of two operations on the same object comes first.
+    pub(crate) fn depends(self, way: Way, other: Self, others_way: Way) -> bool {
+        let (class, _) = self.classes(way);
+        let (_, rivals) = other.classes(others_way);
+        class & rivals != 0
+    }
+}
+
+/// How many classes there are.
+pub(crate) const CLASSES: usize = 6;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dependence_is_mutual() {
+        let waits = [false, true].map(|timed| {
+            [
+                Action::Wake { timed },
+                Action::Receive { timed },
+                Action::Park { timed },
+            ]
+        });
+        let memory = [Action::Load, Action::Store, Action::Modify];
+        let locks = [Action::Lock, Action::TryLock, Action::Unlock];
+        let rw_locks = [
+            Action::Read,
+            Action::TryRead,
+            Action::ReadUnlock,
+            Action::Write,
+            Action::TryWrite,
+            Action::WriteUnlock,
+        ];
+        let wake = |timed| Action::Wake { timed };
+        let condvar = [
+            Action::Wait,
+            wake(false),
+            wake(true),
+            Action::NotifyOne,
+            Action::NotifyAll,
+        ];
+        let channel = [
+            Action::Send,
+            Action::TrySend,
+            Action::Handed,
+            waits[0][1],
+            waits[1][1],
+            Action::TryReceive,
+            Action::Close,
+            Action::HangUp,
+        ];
+        let thread = [
+            Action::End,
+            Action::Join,
+            Action::IsFinished,
+            waits[0][2],
+            waits[1][2],
+            Action::Unpark,
+        ];
+        let once = [
+            Action::Enter,
+            Action::Complete,
+            Action::Abandon,
+            Action::Look,
+        ];
+        let kinds: [&[Action]; 7] = [
+            &memory, &locks, &rw_locks, &condvar, &channel, &thread, &once,
+        ];
+        for kind in kinds {
+            for &one in kind {
+                for &two in kind {
+                    for ways in 0..9 {
+                        let (first, second) = (ways / 3, ways % 3);
+                        assert_eq!(
+                            one.depends(first, two, second),
+                            two.depends(second, one, first),
+                            "{one:?} in way {first}, {two:?} in way {second}"
+                        );
+                    }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,222 @@
+//! Mutual exclusion.
+
+use std::cell::UnsafeCell;
+use std::fmt::{self, Debug, Display};
+use std::ops::{Deref, DerefMut};
+use std::panic::{Location, RefUnwindSafe, UnwindSafe};
+use std::sync::{LockResult, PoisonError, TryLockError, TryLockResult};
+
+use super::poison::Poison;
+use crate::target::threads::model::Model;
+use crate::target::threads::operation::Action;
+use crate::target::threads::world::{self, Handle};
+
+/// Mutual exclusion, like [`std::sync::Mutex`].
+pub struct Mutex<T: ?Sized> {
+    handle: Handle,
+    /// What excludes others outside of any execution.
+    real: std::sync::Mutex<()>,
+    guarded: Guarded<T>,
+}
+
+/// What a static has of its own in every execution.
+struct Guarded<T: ?Sized> {
+    poison: Poison,
+    data: UnsafeCell<T>,
+}
+
+// SAFETY: whoever has a guard is alone with the data, inside and outside of an execution.
+unsafe impl<T: ?Sized + Send> Send for Mutex<T> {}
+// SAFETY: the same.
+unsafe impl<T: ?Sized + Send> Sync for Mutex<T> {}
+impl<T: ?Sized> UnwindSafe for Mutex<T> {}
+impl<T: ?Sized> RefUnwindSafe for Mutex<T> {}
+
+/// Access to what a [`Mutex`] holds, for as long as it is there.
+#[must_use = "if unused the Mutex will immediately unlock"]
+pub struct MutexGuard<'a, T: ?Sized + 'a> {
+    mutex: &'a Mutex<T>,
+    guarded: &'a Guarded<T>,
+    was_panicking: bool,
+    real: Option<std::sync::MutexGuard<'a, ()>>,
+    /// Guards stay on their thread.
+    _stays: std::marker::PhantomData<*const ()>,
+}
+
+// SAFETY: it gives out nothing but what it guards.
+unsafe impl<T: ?Sized + Sync> Sync for MutexGuard<'_, T> {}
+
+impl<T> Mutex<T> {
+    /// An unlocked mutex.
+    #[track_caller]
+    pub const fn new(value: T) -> Self {
+        Self {
+            handle: Handle::new(),
+            real: std::sync::Mutex::new(()),
+            guarded: Guarded {
+                poison: Poison::new(),
+                data: UnsafeCell::new(value),
+            },
+        }
+    }
+
+    /// What it held.
+    pub fn into_inner(self) -> LockResult<T> {
+        let Guarded { poison, data } = self.guarded;
+        poison.judge(data.into_inner())
+    }
+}
+
+impl<T: ?Sized> Mutex<T> {
+    fn guarded(&self) -> &Guarded<T> {
+        match world::current() {
+            None => &self.guarded,
+            Some(world) => {
+                let place = (&raw const self.guarded).cast_mut();
+                // SAFETY: it is the field itself, or a copy that lives as long as the execution.
+                unsafe { &*world.place(&self.handle, place) }
+            }
+        }
+    }
+
+    fn guard<'a>(&'a self, real: Option<std::sync::MutexGuard<'a, ()>>) -> MutexGuard<'a, T> {
+        MutexGuard {
+            mutex: self,
+            guarded: self.guarded(),
+            was_panicking: std::thread::panicking(),
+            real,
+            _stays: std::marker::PhantomData,
+        }
+    }
+
+    /// Waits until nobody else holds it.
+    #[track_caller]
+    pub fn lock(&self) -> LockResult<MutexGuard<'_, T>> {
+        let guard = match world::current() {
+            None => {
+                self.handle.used_outside();
+                let real = self.real.lock().unwrap_or_else(PoisonError::into_inner);
+                self.guard(Some(real))
+            }
+            Some(world) => {
+                let at = Location::caller();
+                world.operate(&self.handle, Model::mutex, Action::Lock, at);
+                self.guard(None)
+            }
+        };
+        guard.guarded.poison.judge(guard)
+    }
+
+    /// Takes it if nobody else holds it.
+    #[track_caller]
+    pub fn try_lock(&self) -> TryLockResult<MutexGuard<'_, T>> {
+        let guard = match world::current() {
+            None => {
+                self.handle.used_outside();
+                let real = match self.real.try_lock() {
+                    Ok(real) => real,
+                    Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
+                    Err(TryLockError::WouldBlock) => return Err(TryLockError::WouldBlock),
+                };
+                self.guard(Some(real))
+            }
+            Some(world) => {
+                let at = Location::caller();
+                match world.operate(&self.handle, Model::mutex, Action::TryLock, at) {
+                    Some(0) => return Err(TryLockError::WouldBlock),
+                    _ => self.guard(None),
+                }
+            }
+        };
+        Ok(guard.guarded.poison.judge(guard)?)
+    }
+
+    /// Whether a holder has panicked.
+    pub fn is_poisoned(&self) -> bool {
+        self.guarded().poison.is_set()
+    }
+
+    /// Forgets that a holder has panicked.
+    pub fn clear_poison(&self) {
+        self.guarded().poison.clear();
+    }
+
+    /// Access to what it holds, which nobody else has.
+    pub fn get_mut(&mut self) -> LockResult<&mut T> {
+        let Guarded { poison, data } = &mut self.guarded;
+        poison.judge(data.get_mut())
+    }
+}
+
+impl<'a, T: ?Sized> MutexGuard<'a, T> {
+    pub(super) fn mutex(&self) -> &'a Mutex<T> {
+        self.mutex
+    }
+
+    /// What excludes others outside of any execution, which is given back later.
+    pub(super) fn real(&mut self) -> &mut Option<std::sync::MutexGuard<'a, ()>> {
+        &mut self.real
+    }
+}
+
+impl<T: ?Sized> Deref for MutexGuard<'_, T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        // SAFETY: who has the guard is alone with the data.
+        unsafe { &*self.guarded.data.get() }
+    }
+}
+
+impl<T: ?Sized> DerefMut for MutexGuard<'_, T> {
+    fn deref_mut(&mut self) -> &mut T {
+        // SAFETY: who has the guard is alone with the data.
+        unsafe { &mut *self.guarded.data.get() }
+    }
+}
+
+impl<T: ?Sized> Drop for MutexGuard<'_, T> {
+    #[track_caller]
+    fn drop(&mut self) {
+        self.guarded.poison.release(self.was_panicking);
+        if self.real.is_none()
+            && let Some(world) = world::current()
+        {
+            let at = Location::caller();
+            world.operate(&self.mutex.handle, Model::mutex, Action::Unlock, at);
+        }
+    }
+}
+
+impl<T: ?Sized + Debug> Debug for Mutex<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // To look at the data would be an operation of its own.
+        f.debug_struct("Mutex").finish_non_exhaustive()
+    }
+}
+
+impl<T: ?Sized + Debug> Debug for MutexGuard<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        (**self).fmt(f)
+    }
+}
+
+impl<T: ?Sized + Display> Display for MutexGuard<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        (**self).fmt(f)
+    }
+}
+
+impl<T: Default> Default for Mutex<T> {
+    #[track_caller]
+    fn default() -> Self {
+        Self::new(T::default())
+    }
+}
+
+impl<T> From<T> for Mutex<T> {
+    #[track_caller]
+    fn from(value: T) -> Self {
+        Self::new(value)
+    }
+}

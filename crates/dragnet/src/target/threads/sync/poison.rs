@@ -1,0 +1,36 @@
+//! Locks whose holder has panicked.
+
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::{LockResult, PoisonError};
+
+/// Whether a holder has panicked.
+#[derive(Debug)]
+pub(super) struct Poison(AtomicBool);
+
+impl Poison {
+    pub(super) const fn new() -> Self {
+        Self(AtomicBool::new(false))
+    }
+
+    pub(super) fn is_set(&self) -> bool {
+        self.0.load(Relaxed)
+    }
+
+    pub(super) fn clear(&self) {
+        self.0.store(false, Relaxed);
+    }
+
+    /// Takes note of how a guard goes that was made when its thread did or did not panic.
+    pub(super) fn release(&self, was_panicking: bool) {
+        if !was_panicking && std::thread::panicking() {
+            self.0.store(true, Relaxed);
+        }
+    }
+
+    pub(super) fn judge<T>(&self, value: T) -> LockResult<T> {
+        match self.is_set() {
+            true => Err(PoisonError::new(value)),
+            false => Ok(value),
+        }
+    }
+}

@@ -1,0 +1,285 @@
+//! Threads, with the names and signatures of `std::thread`.
+
+mod local;
+mod scope;
+
+use std::any::Any;
+use std::io;
+use std::panic::{self, AssertUnwindSafe, Location};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use super::operation::{Action, ThreadId};
+use super::world::{self, World};
+
+pub use local::{AccessError, LocalKey};
+pub use scope::{Scope, ScopedJoinHandle, scope};
+pub use std::thread::Result;
+
+/// Starts a thread, like [`std::thread::spawn`].
+#[track_caller]
+pub fn spawn<F, T>(body: F) -> JoinHandle<T>
+where
+    F: FnOnce() -> T + Send + 'static,
+    T: Send + 'static,
+{
+    Builder::new()
+        .spawn(body)
+        .expect("the thread can be started")
+}
+
+/// How a thread is started, like [`std::thread::Builder`].
+#[derive(Debug, Default)]
+pub struct Builder {
+    name: Option<String>,
+    stack_size: Option<usize>,
+}
+
+impl Builder {
+    /// A thread without a name.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// What the thread is called, in counterexamples too.
+    pub fn name(mut self, name: String) -> Self {
+        self.name = Some(name);
+        self
+    }
+
+    /// How large its stack is. Under a check every thread has the stack that the check gives it.
+    pub fn stack_size(mut self, bytes: usize) -> Self {
+        self.stack_size = Some(bytes);
+        self
+    }
+
+    /// Starts the thread.
+    pub fn spawn<F, T>(self, body: F) -> io::Result<JoinHandle<T>>
+    where
+        F: FnOnce() -> T + Send + 'static,
+        T: Send + 'static,
+    {
+        let Some(world) = world::current() else {
+            return self
+                .real()
+                .spawn(body)
+                .map(|real| JoinHandle(Kind::Real(real)));
+        };
+        Ok(JoinHandle(Kind::Ours(Child::start(world, self.name, body))))
+    }
+
+    fn real(self) -> std::thread::Builder {
+        let mut real = std::thread::Builder::new();
+        if let Some(name) = self.name {
+            real = real.name(name);
+        }
+        if let Some(bytes) = self.stack_size {
+            real = real.stack_size(bytes);
+        }
+        real
+    }
+}
+
+/// A thread that can be waited for, like [`std::thread::JoinHandle`].
+pub struct JoinHandle<T>(Kind<T>);
+
+enum Kind<T> {
+    Real(std::thread::JoinHandle<T>),
+    Ours(Child<T>),
+}
+
+/// A thread of an execution, and what it has come to.
+struct Child<T> {
+    thread: Thread,
+    id: ThreadId,
+    packet: Arc<Mutex<Option<Result<T>>>>,
+}
+
+impl<T> Child<T> {
+    /// The caller makes sure that what `body` borrows lives as long as the thread.
+    fn start<'a, F>(world: &World, name: Option<String>, body: F) -> Self
+    where
+        F: FnOnce() -> T + 'a,
+        T: 'a,
+    {
+        let packet = Arc::new(Mutex::new(None));
+        let result = Arc::clone(&packet);
+        let fine = world.setting.panics_are_fine;
+        let body = move || {
+            let lived = match panic::catch_unwind(AssertUnwindSafe(body)) {
+                Err(payload) if !fine || world::is_over(&*payload) => panic::resume_unwind(payload),
+                lived => lived,
+            };
+            *result.lock().expect("nobody panics here") = Some(lived);
+        };
+        let body: Box<dyn FnOnce() + 'a> = Box::new(body);
+        // SAFETY: executions take threads apart before those that they borrow from, youngest first, and a scope does not
+        // end before its threads have.
+        let body: Box<dyn FnOnce() + 'static> = unsafe { std::mem::transmute(body) };
+        let id = world.spawn(name.clone(), body);
+        Self {
+            thread: Thread(Which::Ours(id, name)),
+            id,
+            packet,
+        }
+    }
+
+    #[track_caller]
+    fn join(&self) -> Result<T> {
+        if let Some(world) = world::current() {
+            let object = world.object_of(self.id);
+            world.operate_on(object, Action::Join, Location::caller());
+        }
+        let mut packet = self.packet.lock().expect("nobody panics here");
+        packet.take().unwrap_or_else(|| {
+            let why: Box<dyn Any + Send> = Box::new("the execution is over");
+            Err(why)
+        })
+    }
+
+    #[track_caller]
+    fn is_finished(&self) -> bool {
+        world::current().is_none_or(|world| {
+            let object = world.object_of(self.id);
+            world.operate_on(object, Action::IsFinished, Location::caller()) != Some(0)
+        })
+    }
+}
+
+impl<T> JoinHandle<T> {
+    /// Waits for the thread to end.
+    #[track_caller]
+    pub fn join(self) -> Result<T> {
+        match self.0 {
+            Kind::Real(real) => real.join(),
+            Kind::Ours(child) => child.join(),
+        }
+    }
+
+    /// Whether the thread has ended.
+    #[track_caller]
+    pub fn is_finished(&self) -> bool {
+        match &self.0 {
+            Kind::Real(real) => real.is_finished(),
+            Kind::Ours(child) => child.is_finished(),
+        }
+    }
+
+    /// The thread itself.
+    pub fn thread(&self) -> &Thread {
+        match &self.0 {
+            Kind::Real(real) => Thread::of(real.thread()),
+            Kind::Ours(child) => &child.thread,
+        }
+    }
+}
+
+/// A thread, like [`std::thread::Thread`].
+#[derive(Clone, Debug)]
+#[repr(transparent)]
+pub struct Thread(Which);
+
+#[derive(Clone, Debug)]
+enum Which {
+    Real(std::thread::Thread),
+    Ours(ThreadId, Option<String>),
+}
+
+impl Thread {
+    fn of(real: &std::thread::Thread) -> &'static Self {
+        // A handle is shown for as long as a process lives in programs that ask for it, and few do.
+        Box::leak(Box::new(Self(Which::Real(real.clone()))))
+    }
+
+    /// Lets the thread go on that has parked, or the next time that it parks.
+    #[track_caller]
+    pub fn unpark(&self) {
+        match &self.0 {
+            Which::Real(real) => real.unpark(),
+            Which::Ours(id, _) => {
+                if let Some(world) = world::current() {
+                    let object = world.object_of(*id);
+                    world.operate_on(object, Action::Unpark, Location::caller());
+                }
+            }
+        }
+    }
+
+    /// Its name, if it has one.
+    pub fn name(&self) -> Option<&str> {
+        match &self.0 {
+            Which::Real(real) => real.name(),
+            Which::Ours(_, name) => name.as_deref(),
+        }
+    }
+}
+
+/// The thread that calls this.
+pub fn current() -> Thread {
+    match world::current() {
+        None => Thread(Which::Real(std::thread::current())),
+        Some(world) => {
+            let id = world.running();
+            Thread(Which::Ours(id, world.name_of(id)))
+        }
+    }
+}
+
+/// Waits until somebody unparks this thread.
+#[track_caller]
+pub fn park() {
+    match world::current() {
+        None => std::thread::park(),
+        Some(world) => {
+            let object = world.object_of(world.running());
+            let park = Action::Park { timed: false };
+            world.operate_on(object, park, Location::caller());
+        }
+    }
+}
+
+/// Waits until somebody unparks this thread, or the time is over.
+#[track_caller]
+pub fn park_timeout(time: Duration) {
+    match world::current() {
+        None => std::thread::park_timeout(time),
+        Some(world) => {
+            let object = world.object_of(world.running());
+            let park = Action::Park { timed: true };
+            if world.operate_on(object, park, Location::caller()) == Some(0) {
+                world.pass(time);
+            }
+        }
+    }
+}
+
+/// Lets other threads go first.
+#[track_caller]
+pub fn yield_now() {
+    match world::current() {
+        None => std::thread::yield_now(),
+        Some(world) => {
+            let object = world.object_of(world.running());
+            world.operate_on(object, Action::Yield, Location::caller());
+        }
+    }
+}
+
+/// Waits. Under a check no time passes but for this thread and those that hear from it, and others do any number of
+/// steps meanwhile.
+#[track_caller]
+pub fn sleep(time: Duration) {
+    match world::current() {
+        None => std::thread::sleep(time),
+        Some(world) => {
+            let object = world.object_of(world.running());
+            world.operate_on(object, Action::Yield, Location::caller());
+            world.pass(time);
+        }
+    }
+}
+
+/// Whether this thread unwinds because of a panic.
+pub fn panicking() -> bool {
+    std::thread::panicking()
+}

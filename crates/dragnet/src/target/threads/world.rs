@@ -1,0 +1,661 @@
+//! One execution of a program: its threads, what they share, and what has happened.
+
+use std::any::Any;
+use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
+use std::panic::{self, AssertUnwindSafe, Location};
+use std::ptr;
+use std::sync::Mutex;
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicU32, AtomicU64};
+use std::time::Duration;
+
+use corosensei::Yielder;
+
+use super::clocks::{Clocks, Row};
+use super::model::{EventId, Model};
+use super::operation::{Action, CLASSES, ObjectId, Operation, ThreadId, Way};
+use super::statics;
+use crate::panics;
+use crate::system::{Failure, FailureKind};
+use crate::trace::scatter;
+
+thread_local! {
+    static CURRENT: Cell<*const World> = const { Cell::new(ptr::null()) };
+}
+
+/// The execution that runs on this thread of the operating system, if one does.
+#[inline]
+pub(crate) fn current() -> Option<&'static World> {
+    let world = CURRENT.get();
+    // SAFETY: the pointer is set only while an executor, which owns the world, runs on this thread; the reference does
+    // not leave the primitive that asks for it.
+    unsafe { world.as_ref() }
+}
+
+/// Makes `world` the execution of this thread of the operating system until it is dropped.
+pub(super) struct Entered;
+
+impl Entered {
+    pub(super) fn new(world: &World) -> Self {
+        assert!(
+            CURRENT.replace(world).is_null(),
+            "an execution runs inside another"
+        );
+        Self
+    }
+}
+
+impl Drop for Entered {
+    fn drop(&mut self) {
+        CURRENT.set(ptr::null());
+    }
+}
+
+/// What is thrown to take a thread out of an execution that is over.
+struct Over;
+
+/// Whether a panic is nothing but a thread on its way out of an execution that is over.
+pub(crate) fn is_over(payload: &(dyn Any + Send)) -> bool {
+    payload.is::<Over>()
+}
+
+/// How often a thread may catch that.
+const PATIENCE: u32 = 100;
+
+/// A place in an object by which each execution knows it again.
+pub(crate) struct Handle {
+    /// The number of the execution that uses it, and that of the object there.
+    key: AtomicU64,
+    /// Where it was made.
+    made: &'static Location<'static>,
+}
+
+const FRESH: u64 = 0;
+const OUTSIDE: u64 = u64::MAX;
+
+impl Handle {
+    #[track_caller]
+    pub(crate) const fn new() -> Self {
+        Self {
+            key: AtomicU64::new(FRESH),
+            made: Location::caller(),
+        }
+    }
+
+    /// Takes note of a use outside of any execution.
+    #[inline]
+    pub(crate) fn used_outside(&self) {
+        if self.key.load(Relaxed) == FRESH {
+            self.key.store(OUTSIDE, Relaxed);
+        }
+    }
+}
+
+impl std::fmt::Debug for Handle {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "made at {}", self.made)
+    }
+}
+
+/// How a program is run.
+#[derive(Clone, Debug)]
+pub(crate) struct Setting {
+    pub(crate) stack_bytes: usize,
+    /// How often threads may wake up for no reason at one condition variable.
+    pub(crate) spurious_wakeups: u32,
+    /// Whether a panic of a thread is only told to who joins it.
+    pub(crate) panics_are_fine: bool,
+}
+
+/// The threads of all executions: each by whose child it is, and the how manyeth.
+#[derive(Default)]
+pub(crate) struct Names(Mutex<Known>);
+
+#[derive(Default)]
+struct Known {
+    ids: HashMap<(ThreadId, u32), ThreadId>,
+}
+
+impl Names {
+    pub(crate) const MAIN: ThreadId = ThreadId(0);
+
+    fn child(&self, parent: ThreadId, which: u32) -> ThreadId {
+        let known = &mut *self.0.lock().expect("nobody panics here");
+        let next = ThreadId(known.ids.len() as u32 + 1);
+        *known.ids.entry((parent, which)).or_insert(next)
+    }
+}
+
+pub(crate) struct World {
+    serial: Cell<u32>,
+    pub(super) setting: Setting,
+    names: std::sync::Arc<Names>,
+    over: Cell<bool>,
+    running: Cell<ThreadId>,
+    state: RefCell<State>,
+}
+
+/// What an execution consists of. It stays when the execution is over, for whoever looks at it.
+pub(crate) struct State {
+    pub(crate) threads: Vec<Option<Thread>>,
+    /// The threads in the order in which they were spawned.
+    pub(crate) order: Vec<ThreadId>,
+    pub(crate) objects: Vec<Object>,
+    pub(crate) events: Vec<Event>,
+    pub(crate) clocks: Clocks,
+    pub(super) failure: Option<Failure>,
+    /// A thread that has just been spawned and has not begun.
+    pub(super) newborn: Option<(ThreadId, Body)>,
+    statics: HashMap<usize, (ObjectId, Option<statics::Copy>)>,
+}
+
+pub(super) type Body = Box<dyn FnOnce()>;
+
+pub(crate) struct Thread {
+    pub(crate) name: Option<String>,
+    pub(crate) object: ObjectId,
+    /// The operation that it has come to.
+    pub(crate) pending: Option<Operation>,
+    /// How many events it has had.
+    pub(crate) steps: u32,
+    /// What comes before its next event.
+    pub(crate) row: Row,
+    /// What comes before its first.
+    pub(crate) born: Row,
+    pub(crate) ended: bool,
+    children: u32,
+    answer: u32,
+    yielder: *const Yielder<(), ()>,
+    /// How often it has been told that the execution is over.
+    told: u32,
+    time: Duration,
+    locals: HashMap<usize, Box<dyn Any>>,
+}
+
+pub(crate) struct Object {
+    pub(crate) model: Model,
+    /// What comes before the next operation that does not commute with a class.
+    rows: [Option<Row>; CLASSES],
+    pub(crate) events: Vec<EventId>,
+    /// Where it was made, if that is known.
+    pub(crate) made: Option<&'static Location<'static>>,
+    pub(crate) thread: Option<ThreadId>,
+}
+
+#[derive(Clone)]
+pub(crate) struct Event {
+    pub(crate) thread: ThreadId,
+    pub(crate) way: Way,
+    pub(crate) operation: Operation,
+    /// The how manyeth of its thread it is.
+    pub(crate) index: u32,
+    pub(crate) row: Row,
+    /// What the object was before it.
+    pub(crate) before: Model,
+}
+
+impl State {
+    fn new() -> Self {
+        Self {
+            threads: Vec::new(),
+            order: Vec::new(),
+            objects: Vec::new(),
+            events: Vec::new(),
+            clocks: Clocks::new(),
+            failure: None,
+            newborn: None,
+            statics: HashMap::new(),
+        }
+    }
+
+    fn clear(&mut self) {
+        self.threads.clear();
+        self.order.clear();
+        self.objects.clear();
+        self.events.clear();
+        self.clocks.clear();
+        self.failure = None;
+        self.newborn = None;
+        self.statics.clear();
+    }
+
+    pub(crate) fn thread(&self, thread: ThreadId) -> &Thread {
+        let found = self.threads.get(thread.0 as usize);
+        found.and_then(Option::as_ref).expect("it was spawned")
+    }
+
+    pub(super) fn thread_mut(&mut self, thread: ThreadId) -> &mut Thread {
+        let found = self.threads.get_mut(thread.0 as usize);
+        found.and_then(Option::as_mut).expect("it was spawned")
+    }
+
+    pub(crate) fn object(&self, object: ObjectId) -> &Object {
+        &self.objects[object.0 as usize]
+    }
+
+    /// The operation that a thread has come to, if it is there at all.
+    pub(crate) fn pending(&self, thread: ThreadId) -> Option<Operation> {
+        let found = self.threads.get(thread.0 as usize)?;
+        found.as_ref()?.pending
+    }
+
+    /// Whether an event comes before another one, or is that.
+    pub(crate) fn is_before(&self, one: EventId, other: EventId) -> bool {
+        let one = &self.events[one as usize];
+        self.clocks.of(self.events[other as usize].row, one.thread) > one.index
+    }
+
+    /// A hash of what has happened, whatever the order of what does not depend on each other.
+    pub(crate) fn fingerprint(&self) -> u64 {
+        let events = self.events.iter().map(|event| {
+            let Event {
+                thread, way, index, ..
+            } = *event;
+            let clock = self.clocks.row(event.row).iter().zip(0_u64..);
+            let past = clock.map(|(&count, thread)| scatter(thread << 32 | u64::from(count)));
+            let past = past.fold(0, u64::wrapping_add);
+            let place = u64::from(thread.0) << 32 | u64::from(index);
+            scatter(past ^ scatter(place ^ scatter(u64::from(way))))
+        });
+        events.fold(0, u64::wrapping_add)
+    }
+
+    /// The ways in which threads can go on.
+    pub(super) fn enabled(&self, ways: &mut Vec<Way>, enabled: &mut Vec<(ThreadId, Way)>) {
+        enabled.clear();
+        for &id in &self.order {
+            let thread = self.thread(id);
+            if let Some(pending) = thread.pending {
+                ways.clear();
+                let model = &self.object(pending.object).model;
+                model.ways(id, pending.action, ways);
+                enabled.extend(ways.iter().map(|&way| (id, way)));
+            }
+        }
+    }
+
+    fn add_object(&mut self, model: Model, made: Option<&'static Location<'static>>) -> ObjectId {
+        let id = ObjectId(self.objects.len() as u32);
+        self.objects.push(Object {
+            model,
+            rows: [None; CLASSES],
+            events: Vec::new(),
+            made,
+            thread: None,
+        });
+        id
+    }
+
+    /// Takes note of a thread, as a child of who runs.
+    fn add_thread(&mut self, id: ThreadId, name: Option<String>, row: Row, time: Duration) {
+        let object = self.add_object(Model::thread(), None);
+        self.objects[object.0 as usize].thread = Some(id);
+        self.clocks.admit(id);
+        let at = id.0 as usize;
+        if self.threads.len() <= at {
+            self.threads.resize_with(at + 1, || None);
+        }
+        self.threads[at] = Some(Thread {
+            name,
+            object,
+            pending: None,
+            steps: 0,
+            row,
+            born: row,
+            ended: false,
+            children: 0,
+            answer: 0,
+            yielder: ptr::null(),
+            told: 0,
+            time,
+            locals: HashMap::new(),
+        });
+        self.order.push(id);
+    }
+
+    /// A thread goes on with the operation that it has come to.
+    pub(super) fn perform(&mut self, thread: ThreadId, way: Way) {
+        let this = self.thread_mut(thread);
+        let operation = this.pending.take().expect("it is enabled");
+        let (index, row) = (this.steps, this.row);
+        this.steps += 1;
+        let event = self.events.len() as EventId;
+        let Operation { object, action, .. } = operation;
+        let known = &mut self.objects[object.0 as usize];
+        let before = known.model.clone();
+        let outcome = known.model.perform(thread, action, way, event);
+        known.events.push(event);
+        let row = self.clocks.after(row);
+        for rival in action.rivals(way) {
+            if let Some(other) = known.rows[rival] {
+                self.clocks.join(row, other);
+            }
+        }
+        if outcome.after_closing {
+            let close = Action::Close.class(0).expect("it is in one");
+            if let Some(other) = known.rows[close] {
+                self.clocks.join(row, other);
+            }
+        }
+        if let Some(after) = outcome.after {
+            self.clocks.join(row, self.events[after as usize].row);
+        }
+        self.clocks.count(row, thread);
+        if let Some(class) = action.class(way) {
+            known.rows[class] = Some(match known.rows[class] {
+                // What commutes with its like does not come after it: both must be remembered.
+                Some(other) if !action.depends(way, action, way) => {
+                    let both = self.clocks.after(other);
+                    self.clocks.join(both, row);
+                    both
+                }
+                _ => row,
+            });
+        }
+        self.events.push(Event {
+            thread,
+            way,
+            operation,
+            index,
+            row,
+            before,
+        });
+        let this = self.thread_mut(thread);
+        this.row = row;
+        this.answer = outcome.answer;
+        this.ended = action == Action::End;
+    }
+}
+
+impl World {
+    pub(super) fn new(setting: Setting, names: std::sync::Arc<Names>) -> Self {
+        Self {
+            serial: Cell::new(0),
+            setting,
+            names,
+            over: Cell::new(true),
+            running: Cell::new(Names::MAIN),
+            state: RefCell::new(State::new()),
+        }
+    }
+
+    /// Begins a new execution, with `main` as its first thread.
+    pub(super) fn begin(&self, main: Body) {
+        static SERIALS: AtomicU32 = AtomicU32::new(1);
+        self.serial.set(SERIALS.fetch_add(1, Relaxed));
+        self.over.set(false);
+        let mut state = self.state.borrow_mut();
+        state.clear();
+        let name = Some("main".to_owned());
+        state.add_thread(Names::MAIN, name, Row::NOTHING, Duration::ZERO);
+        state.newborn = Some((Names::MAIN, main));
+    }
+
+    pub(super) fn state(&self) -> &RefCell<State> {
+        &self.state
+    }
+
+    pub(super) fn set_running(&self, thread: ThreadId) {
+        self.running.set(thread);
+    }
+
+    /// The thread that runs.
+    pub(crate) fn running(&self) -> ThreadId {
+        self.running.get()
+    }
+
+    /// From here on primitives do nothing, and threads are taken apart.
+    pub(super) fn end(&self) {
+        self.over.set(true);
+    }
+
+    /// Whether the execution is over, and primitives do nothing.
+    #[inline]
+    pub(crate) fn is_over(&self) -> bool {
+        self.over.get()
+    }
+
+    /// The object behind a handle, which is `model` at first.
+    fn object(&self, handle: &Handle, model: impl FnOnce() -> Model) -> ObjectId {
+        let key = handle.key.load(Relaxed);
+        if (key >> 32) as u32 == self.serial.get() {
+            return ObjectId(key as u32);
+        }
+        let place = ptr::from_ref(handle) as usize;
+        if statics::holds(place) {
+            if key == OUTSIDE {
+                self.refuse(format!(
+                    "the static made at {} was used before the check; use it only inside",
+                    handle.made
+                ));
+            }
+            let state = &mut *self.state.borrow_mut();
+            if let Some(&(object, _)) = state.statics.get(&place) {
+                return object;
+            }
+            let object = state.add_object(model(), Some(handle.made));
+            state.statics.insert(place, (object, None));
+            return object;
+        }
+        if key != FRESH {
+            self.refuse(format!(
+                "what was made at {} is older than the execution; make it inside",
+                handle.made
+            ));
+        }
+        let object = self
+            .state
+            .borrow_mut()
+            .add_object(model(), Some(handle.made));
+        let key = u64::from(self.serial.get()) << 32 | u64::from(object.0);
+        handle.key.store(key, Relaxed);
+        object
+    }
+
+    /// Where the data of an object is: in its place, or for a static in a copy that belongs to the execution.
+    pub(crate) fn place<T: ?Sized>(&self, handle: &Handle, data: *mut T) -> *mut T {
+        let place = ptr::from_ref(handle) as usize;
+        if (handle.key.load(Relaxed) >> 32) as u32 == self.serial.get() || !statics::holds(place) {
+            return data;
+        }
+        let mut state = self.state.borrow_mut();
+        match state.statics.get_mut(&place) {
+            Some((_, copy)) => copy
+                .get_or_insert_with(|| statics::Copy::of(data))
+                .place(data),
+            None => data,
+        }
+    }
+
+    /// The running thread does something to an object that others can notice, and goes on when it is its turn. `None`
+    /// when the execution is over.
+    #[inline]
+    pub(crate) fn operate(
+        &self,
+        handle: &Handle,
+        model: impl FnOnce() -> Model,
+        action: Action,
+        at: &'static Location<'static>,
+    ) -> Option<u32> {
+        if self.over.get() {
+            self.leave_if_over();
+            return None;
+        }
+        let object = self.object(handle, model);
+        self.operate_on(object, action, at)
+    }
+
+    /// The same for a known object.
+    pub(crate) fn operate_on(
+        &self,
+        object: ObjectId,
+        action: Action,
+        at: &'static Location<'static>,
+    ) -> Option<u32> {
+        if self.over.get() {
+            self.leave_if_over();
+            return None;
+        }
+        let me = self.running.get();
+        {
+            let mut state = self.state.borrow_mut();
+            state.thread_mut(me).pending = Some(Operation { object, action, at });
+        }
+        self.suspend(me);
+        if self.over.get() {
+            self.leave_if_over();
+            return None;
+        }
+        Some(self.state.borrow().thread(me).answer)
+    }
+
+    /// Lets the executor go on, until it is the thread's turn again.
+    fn suspend(&self, me: ThreadId) {
+        let yielder = self.state.borrow().thread(me).yielder;
+        // SAFETY: the thread runs, so the coroutine whose yielder this is runs on the present stack.
+        unsafe { (*yielder).suspend(()) };
+        self.running.set(me);
+    }
+
+    /// In an execution that is over, takes the running thread out of it, unless it is on its way.
+    fn leave_if_over(&self) {
+        if std::thread::panicking() {
+            return;
+        }
+        let me = self.running.get();
+        let told = {
+            let mut state = self.state.borrow_mut();
+            let this = state.thread_mut(me);
+            this.told += 1;
+            this.told
+        };
+        if told > PATIENCE {
+            // It catches whatever it is told: it is left where it is.
+            self.suspend(me);
+        }
+        panic::resume_unwind(Box::new(Over));
+    }
+
+    /// Ends the execution because it cannot be judged.
+    pub(crate) fn refuse(&self, why: String) -> ! {
+        self.fail(Failure::new(FailureKind::Nondeterminism, why, None));
+        panic::resume_unwind(Box::new(Over));
+    }
+
+    /// Ends the execution with a failure, unless it has failed already.
+    pub(crate) fn fail(&self, failure: Failure) {
+        let mut state = self.state.borrow_mut();
+        state.failure.get_or_insert(failure);
+        self.over.set(true);
+    }
+
+    /// A new thread, a child of the running one. It runs up to its first operation at once: nobody can notice that.
+    pub(crate) fn spawn(&self, name: Option<String>, body: Body) -> ThreadId {
+        let me = self.running.get();
+        let child = {
+            let mut state = self.state.borrow_mut();
+            let this = state.thread_mut(me);
+            let child = self.names.child(me, this.children);
+            this.children += 1;
+            let (row, time) = (this.row, this.time);
+            state.add_thread(child, name, row, time);
+            state.newborn = Some((child, body));
+            child
+        };
+        self.suspend(me);
+        child
+    }
+
+    /// What a thread does, from its first to its last step.
+    pub(super) fn live(&self, me: ThreadId, yielder: &Yielder<(), ()>, body: Body) {
+        self.state.borrow_mut().thread_mut(me).yielder = yielder;
+        self.running.set(me);
+        let lived = panic::catch_unwind(AssertUnwindSafe(body));
+        if let Err(payload) = lived
+            && !payload.is::<Over>()
+            && !self.setting.panics_are_fine
+        {
+            self.fail(panics::failure(payload));
+        }
+        self.forget_locals(me);
+        if !self.over.get() {
+            let object = self.state.borrow().thread(me).object;
+            // The end of a thread is told to who joins it, and nobody unwinds out of it.
+            let told = panic::catch_unwind(AssertUnwindSafe(|| {
+                self.operate_on(object, Action::End, Location::caller());
+            }));
+            drop(told);
+        }
+    }
+
+    /// Drops the running thread's own copies of thread-local values, in no particular order.
+    fn forget_locals(&self, me: ThreadId) {
+        loop {
+            let locals = std::mem::take(&mut self.state.borrow_mut().thread_mut(me).locals);
+            if locals.is_empty() {
+                return;
+            }
+            for value in locals.into_values() {
+                let dropped = panic::catch_unwind(AssertUnwindSafe(|| drop(value)));
+                if let Err(payload) = dropped
+                    && !payload.is::<Over>()
+                {
+                    self.fail(panics::failure(payload));
+                }
+            }
+        }
+    }
+
+    /// The object that is a thread.
+    pub(crate) fn object_of(&self, thread: ThreadId) -> ObjectId {
+        self.state.borrow().thread(thread).object
+    }
+
+    /// How often threads may wake up for no reason at one condition variable.
+    pub(crate) fn spurious_wakeups(&self) -> u32 {
+        self.setting.spurious_wakeups
+    }
+
+    /// What a thread calls itself.
+    pub(crate) fn name_of(&self, thread: ThreadId) -> Option<String> {
+        self.state.borrow().thread(thread).name.clone()
+    }
+
+    /// A channel has a sender more, which nobody can notice.
+    pub(crate) fn add_sender(&self, handle: &Handle, model: impl FnOnce() -> Model) {
+        if !self.over.get() {
+            let object = self.object(handle, model);
+            let mut state = self.state.borrow_mut();
+            state.objects[object.0 as usize].model.add_sender();
+        }
+    }
+
+    /// The running thread's own value under a key, if it has one.
+    pub(crate) fn local(&self, key: usize) -> Option<*const dyn Any> {
+        let state = self.state.borrow();
+        let value = state.thread(self.running.get()).locals.get(&key)?;
+        Some(&raw const **value)
+    }
+
+    /// Gives the running thread a value of its own.
+    pub(crate) fn set_local(&self, key: usize, value: Box<dyn Any>) {
+        let mut state = self.state.borrow_mut();
+        state
+            .thread_mut(self.running.get())
+            .locals
+            .insert(key, value);
+    }
+
+    /// The time as the running thread knows it.
+    pub(crate) fn time(&self) -> Duration {
+        self.state.borrow().thread(self.running.get()).time
+    }
+
+    /// Time passes for the running thread.
+    pub(crate) fn pass(&self, time: Duration) {
+        let mut state = self.state.borrow_mut();
+        let this = state.thread_mut(self.running.get());
+        this.time = this.time.saturating_add(time);
+    }
+}
