@@ -63,6 +63,8 @@ pub struct Options {
     pub engine: Engine,
     /// How much of what cannot happen the local engine leaves out.
     pub pruning: Pruning,
+    /// Which schedules are left out because others come to the same.
+    pub reduction: Reduction,
     /// How many threads search; 0 means as many as the machine has cores.
     pub threads: usize,
     /// How many steps an execution may have; `None` means any number.
@@ -90,6 +92,7 @@ impl Default for Options {
         Self {
             engine: Engine::Breadth,
             pruning: Pruning::Adaptive,
+            reduction: Reduction::Optimal,
             threads: 0,
             depth: None,
             memory: None,
@@ -129,6 +132,8 @@ pub enum Engine {
     /// Local for a moment, then breadth first beside it: whichever has a verdict first. Where only breadth first can judge
     /// the properties, breadth first alone.
     Auto,
+    /// Every schedule that matters, by running the program again and again. Only for programs with threads.
+    Schedules,
 }
 
 named!(
@@ -138,6 +143,7 @@ named!(
     Random: "random",
     Local: "local",
     Auto: "auto",
+    Schedules: "schedules",
 );
 
 /// How much of what cannot happen the local engine leaves out. Whatever it is, the verdict is the same, if there is one:
@@ -187,14 +193,23 @@ named!(
 impl<T: Target> Check<T> {
     /// A check of `target` that demands nothing yet but that no handler panics and no assertion fails.
     pub fn new(target: T) -> Self {
-        Self {
+        let options = Options {
+            engine: target.preferred_engine(),
+            ..Options::default()
+        };
+        let must_not_deadlock = target.must_not_deadlock();
+        let check = Self {
             name: None,
             target,
             properties: Vec::new(),
             within: Vec::new(),
             watch: Watch::NodeStates,
             from: None,
-            options: Options::default(),
+            options,
+        };
+        match must_not_deadlock {
+            true => check.deadlock_free(),
+            false => check,
         }
     }
 
@@ -262,6 +277,13 @@ impl<T: Target> Check<T> {
     /// How much of what cannot happen the local engine leaves out: what turns out to be needed unless said otherwise.
     pub fn pruning(mut self, pruning: Pruning) -> Self {
         self.options.pruning = pruning;
+        self
+    }
+
+    /// Which schedules of a program with threads are left out because others come to the same: all that can be unless said
+    /// otherwise.
+    pub fn reduction(mut self, reduction: Reduction) -> Self {
+        self.options.reduction = reduction;
         self
     }
 
@@ -374,8 +396,30 @@ impl<T: Target> Check<T> {
                     .to_owned(),
             ),
             Engine::Local => self.objection_to_parts(),
+            Engine::Schedules => self.objection_to_schedules(),
             _ => None,
         })
+    }
+
+    /// Why schedules cannot be explored, if they cannot.
+    fn objection_to_schedules(&self) -> Option<String> {
+        if self.target.kind() != "threads" {
+            return Some(
+                "the engine schedules runs programs with threads, and this is none; use another engine".to_owned(),
+            );
+        }
+        let is_of_moments =
+            |property: &&Property<T::System>| !matches!(property.claim, Claim::DeadlockFree);
+        let of_moments = self
+            .properties
+            .iter()
+            .find(is_of_moments)
+            .map(|property| &property.name);
+        let of_moments = of_moments.or_else(|| self.within.first().map(|bound| &bound.name))?;
+        Some(format!(
+            "`{of_moments}` looks at every moment of every schedule, and the engine schedules leaves out those that come \
+             to the same; use the engine breadth, depth or random, or assert it in the program"
+        ))
     }
 
     /// Why nodes cannot be explored one by one, if they cannot.

@@ -95,13 +95,13 @@ pub use target::nodes::{
     restarts,
 };
 #[cfg(feature = "threads")]
-pub use target::threads::{sync, thread};
+pub use target::threads::{Moment, Moments, Threads, Turn, sync, thread};
 pub use target::{NodeWork, Setting, Target, Watch};
 pub use trace::{
     Effect, Exchange, Fingerprint, Key, SavedMessage, SavedNode, SavedState, SavedTimer,
     StableHasher, StateError, Step, Trace, TraceError, TraceStep,
 };
 pub use verdict::{
-    Counterexample, LocalWork, Outcome, Replay, ReplayError, Statistics, Style, Verdict, Violation,
-    ViolationKind, Waiting,
+    Counterexample, LocalWork, Outcome, Replay, ReplayError, ScheduleWork, Statistics, Style,
+    Verdict, Violation, ViolationKind, Waiting,
 };

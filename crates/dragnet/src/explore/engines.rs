@@ -19,7 +19,7 @@ use crate::system::System;
 use crate::tables::{Pair, Single};
 use crate::target::Target;
 use crate::target::parts::Apart;
-use crate::verdict::LocalWork;
+use crate::verdict::{LocalWork, ScheduleWork};
 
 /// What a search came to, and by which engine.
 pub(super) struct Searched {
@@ -28,6 +28,8 @@ pub(super) struct Searched {
     pub(super) gauge: Gauge,
     /// What the local engine did.
     pub(super) local: Option<LocalWork>,
+    /// What exploring schedules took.
+    pub(super) schedules: Option<ScheduleWork>,
 }
 
 impl Searched {
@@ -45,13 +47,23 @@ pub(super) fn taken_apart<T: Target>(prepared: &Prepared<T>) -> Option<Apart<'_,
     (judges_nodes && !prepared.options.exact && apart.parts.nodes() > 0).then_some(apart)
 }
 
+/// The engine that explores what cannot be taken apart.
+fn alone<T: Target>(prepared: &Prepared<T>) -> Engine {
+    #[cfg(feature = "threads")]
+    if T::moments(&prepared.system).is_some() {
+        return Engine::Schedules;
+    }
+    let _ = prepared;
+    Engine::Breadth
+}
+
 /// How long the local engine has the cores to itself.
 const HEAD_START: Duration = Duration::from_secs(2);
 
 /// Local model checking by itself for a moment, then breadth first beside it: whichever has a verdict first.
 pub(super) fn race<T: Target>(prepared: &Prepared<T>, gauge: &Gauge, workers: usize) -> Searched {
     let Some(apart) = taken_apart(prepared) else {
-        return explore(prepared, Engine::Breadth, Gauge::shared(gauge), workers);
+        return explore(prepared, alone(prepared), Gauge::shared(gauge), workers);
     };
     let threads = AtomicUsize::new(workers);
     let space = Space {
@@ -73,6 +85,7 @@ pub(super) fn race<T: Target>(prepared: &Prepared<T>, gauge: &Gauge, workers: us
                     engine: Engine::Local,
                     gauge: local_gauge,
                     local: Some(work),
+                    schedules: None,
                 });
             });
         });
@@ -143,6 +156,17 @@ pub(super) fn explore<T: Target>(
     gauge: Gauge,
     workers: usize,
 ) -> Searched {
+    if engine == Engine::Schedules
+        && let Some((explored, work)) = search_schedules(prepared, &gauge, workers)
+    {
+        return Searched {
+            explored,
+            engine,
+            gauge,
+            local: None,
+            schedules: Some(work),
+        };
+    }
     let space = prepared.space();
     let options = &prepared.options;
     let domain = &prepared.domain;
@@ -184,7 +208,71 @@ pub(super) fn explore<T: Target>(
         engine,
         gauge,
         local,
+        schedules: None,
     }
+}
+
+/// Every schedule that matters, if the target is a program with threads.
+#[cfg(feature = "threads")]
+fn search_schedules<T: Target>(
+    prepared: &Prepared<T>,
+    gauge: &Gauge,
+    workers: usize,
+) -> Option<(Explored, ScheduleWork)> {
+    use super::path::{Path, Wrong};
+    use super::schedules::Schedules;
+    use super::walk::LeftOut;
+    use crate::target::threads::executor::Finish;
+
+    let moments = T::moments(&prepared.system)?;
+    let schedules = Schedules {
+        program: moments.program(),
+        reduction: prepared.options.reduction,
+        longest: prepared.options.depth,
+        preemptions: None,
+        gauge,
+        workers,
+        watch: &|_, finish| *finish == Finish::Complete,
+    };
+    let explored = schedules.explore();
+    let work = ScheduleWork {
+        executions: explored.executions,
+        blocked_executions: explored.blocked_executions,
+        scheduling_points: explored.scheduling_points,
+    };
+    let Some((decisions, finish)) = explored.found else {
+        let mut ended = Explored::to_the_end(gauge);
+        if ended.left_out.is_none() && explored.cut_deeper {
+            ended.left_out = Some(LeftOut::Deeper);
+        }
+        return Some((ended, work));
+    };
+    let (decisions, finish) = schedules.simplest(decisions, finish);
+    let path = Path {
+        start: 0,
+        events: moments.positions(&decisions),
+    };
+    let wrong = match finish {
+        Finish::Failed(failure) => Wrong::Failed(failure),
+        _ => {
+            let property = prepared.properties.deadlock().unwrap_or_default();
+            let last = super::path::Execution::along(&prepared.system, &path);
+            let last = last.as_ref().and_then(super::path::Execution::last);
+            let waiting = last.map(|state| prepared.system.waiting(state));
+            Wrong::Deadlock(property, waiting.unwrap_or_default())
+        }
+    };
+    Some((Explored::found(path, wrong), work))
+}
+
+/// Without the feature there are no programs with threads.
+#[cfg(not(feature = "threads"))]
+fn search_schedules<T: Target>(
+    _prepared: &Prepared<T>,
+    _gauge: &Gauge,
+    _workers: usize,
+) -> Option<(Explored, ScheduleWork)> {
+    None
 }
 
 /// An exploration that only lacks its store.

@@ -121,6 +121,7 @@ pub(super) fn run<T: Target>(prepared: &Prepared<T>, control: &Control) -> Verdi
         exact: options.exact,
         statistics: Statistics {
             local: searched.local,
+            schedules: searched.schedules,
             ..statistics(prepared, &searched.gauge, began)
         },
         inconclusive_is_fine: false,
@@ -168,6 +169,8 @@ fn outcome<T: Target>(prepared: &Prepared<T>, searched: &Searched) -> Outcome {
         }
         let (found_length, path, shortest) = match searched.engine {
             Engine::Breadth => (path.events.len(), path.clone(), true),
+            // What is simplest has been looked for.
+            Engine::Schedules => (path.events.len(), path.clone(), false),
             _ => {
                 let (short, shortest) = shorten::shorten(&prepared.space(), path.clone(), wrong);
                 (path.events.len(), short, shortest)
@@ -326,5 +329,6 @@ pub(super) fn statistics<T: Target>(
         },
         nodes: T::work(&prepared.system),
         local: None,
+        schedules: None,
     }
 }

@@ -7,6 +7,7 @@ pub(crate) mod threads;
 
 use std::sync::Arc;
 
+use crate::check::Engine;
 use crate::system::System;
 use crate::tables::Domain;
 use crate::trace::{Key, SavedState};
@@ -70,6 +71,23 @@ pub trait Target: Sized + 'static {
     /// The system taken apart, if it consists of nodes.
     #[doc(hidden)]
     fn apart(_system: &Self::System) -> Option<Apart<'_, Self::System>> {
+        None
+    }
+
+    /// The engine that explores it unless another one is asked for.
+    fn preferred_engine(&self) -> Engine {
+        Engine::Breadth
+    }
+
+    /// Whether it is wrong that somebody waits and nothing can happen any more, without its being said.
+    fn must_not_deadlock(&self) -> bool {
+        false
+    }
+
+    /// The executions of a program with threads, if it is one.
+    #[cfg(feature = "threads")]
+    #[doc(hidden)]
+    fn moments(_system: &Self::System) -> Option<&threads::Moments> {
         None
     }
 

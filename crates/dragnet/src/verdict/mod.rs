@@ -8,5 +8,5 @@ mod summary;
 pub use counterexample::{Counterexample, Violation, ViolationKind, Waiting};
 pub use replay::{Replay, ReplayError};
 pub(crate) use report::test_name;
-pub use report::{LocalWork, Outcome, Statistics, Verdict};
+pub use report::{LocalWork, Outcome, ScheduleWork, Statistics, Verdict};
 pub use summary::Style;

@@ -68,6 +68,19 @@ pub struct Statistics {
     pub nodes: Option<NodeWork>,
     /// What the local engine did; none for the others.
     pub local: Option<LocalWork>,
+    /// What exploring schedules took; none for other engines.
+    pub schedules: Option<ScheduleWork>,
+}
+
+/// What exploring the schedules of a program with threads took.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ScheduleWork {
+    /// Executions that came to an end, no two of which are alike unless that was asked for.
+    pub executions: u64,
+    /// Executions that were given up because others are like them.
+    pub blocked_executions: u64,
+    /// Decisions which thread goes on, in all executions.
+    pub scheduling_points: u64,
 }
 
 /// What local model checking had to do.

@@ -19,6 +19,11 @@ use crate::target::threads::world::State;
 use races::Witness;
 use tree::{Leg, NodeId, ROOT, Tree};
 
+/// An execution is looked for with fewer interruptions than so many,
+const MOST_PREEMPTIONS: u32 = 4;
+/// among so many executions for each number of them.
+const SHORT: u64 = 5_000;
+
 /// What exploring schedules came to.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Explored {
@@ -39,6 +44,9 @@ pub(crate) struct Schedules<'a> {
     pub(crate) program: &'a Arc<Program>,
     pub(crate) reduction: Reduction,
     pub(crate) longest: Option<u64>,
+    /// How often a thread may be interrupted that could have gone on. Only without a reduction: what comes to the same may
+    /// take more.
+    pub(crate) preemptions: Option<u32>,
     pub(crate) gauge: &'a Gauge,
     pub(crate) workers: usize,
     /// Called with each execution that came to an end; false ends the exploration.
@@ -70,6 +78,33 @@ impl Schedules<'_> {
             .explored
             .into_inner()
             .unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// An execution that ends like another, with as few interruptions of threads that could have gone on as can be found in
+    /// a short time.
+    pub(crate) fn simplest(
+        &self,
+        decisions: Vec<Transition>,
+        finish: Finish,
+    ) -> (Vec<Transition>, Finish) {
+        for preemptions in 0..MOST_PREEMPTIONS {
+            let alike = |other: &Finish| match (&finish, other) {
+                (Finish::Failed(one), Finish::Failed(other)) => one == other,
+                (one, other) => one == other,
+            };
+            let simple = Schedules {
+                reduction: Reduction::None,
+                preemptions: Some(preemptions),
+                gauge: &Gauge::inside(self.gauge, Some(SHORT)),
+                workers: 1,
+                watch: &|_, other| !alike(other),
+                ..*self
+            };
+            if let Some(found) = simple.explore().found {
+                return found;
+            }
+        }
+        (decisions, finish)
     }
 
     fn work(&self, shared: &Shared, first: Option<(Vec<Leg>, usize)>) {
@@ -104,6 +139,8 @@ impl Schedules<'_> {
         let mut guide = Guide {
             reduction: self.reduction,
             longest: self.longest.unwrap_or(u64::MAX),
+            preemptions: self.preemptions.unwrap_or(u32::MAX),
+            preempted: 0,
             tree: &shared.tree,
             legs,
             new,
@@ -170,6 +207,8 @@ fn node_before(legs: &[Leg], step: usize) -> NodeId {
 struct Guide<'a> {
     reduction: Reduction,
     longest: u64,
+    preemptions: u32,
+    preempted: u32,
     tree: &'a Mutex<Tree>,
     /// The way, which grows with the execution.
     legs: Vec<Leg>,
@@ -248,6 +287,9 @@ impl Director for Guide<'_> {
             self.blocked = true;
             return None;
         };
+        let last = self.taken.last().map(|&(thread, _)| thread);
+        let could_go_on = last.filter(|&last| enabled.iter().any(|&(thread, _)| thread == last));
+        let interrupts = |thread| could_go_on.is_some_and(|last| last != thread);
         if let Some(mut tree) = tree {
             match known {
                 Some(planned) if planned != next => {
@@ -265,7 +307,8 @@ impl Director for Guide<'_> {
                     Reduction::None | Reduction::Sleep => true,
                     Reduction::Source | Reduction::Optimal => other.0 == next.0,
                 };
-                if must && other != next && !self.asleep.contains(&other) {
+                let too_many = interrupts(other.0) && self.preempted >= self.preemptions;
+                if must && other != next && !too_many && !self.asleep.contains(&other) {
                     tree.offer(here, other);
                 }
             }
@@ -278,6 +321,7 @@ impl Director for Guide<'_> {
                 }
             }
         }
+        self.preempted += u32::from(interrupts(next.0));
         self.taken.push(next);
         Some(next)
     }

@@ -28,6 +28,7 @@ fn explore(program: &Arc<Program>, reduction: Reduction, workers: usize) -> Expl
         program,
         reduction,
         longest: None,
+        preemptions: None,
         gauge: &Gauge::new(),
         workers,
         watch: &|_, finish| *finish == Finish::Complete,
@@ -314,6 +315,7 @@ fn endings(
         program,
         reduction,
         longest: None,
+        preemptions: None,
         gauge: &gauge,
         workers,
         watch: &|state, finish| {

@@ -5,10 +5,135 @@
 //! decisions, and the same decisions give the same execution.
 
 mod clocks;
+mod describe;
 pub(crate) mod executor;
 pub(crate) mod model;
+mod moments;
 pub(crate) mod operation;
 mod statics;
 pub mod sync;
 pub mod thread;
 pub(crate) mod world;
+
+use std::sync::Arc;
+
+use super::{Setting, Target};
+use crate::check::Engine;
+use executor::Program;
+pub use moments::{Moment, Moments, Turn};
+use world::Names;
+
+/// A program with threads: what is checked is every schedule of them that matters.
+///
+/// The program uses [`dragnet::sync`](crate::sync) and [`dragnet::thread`](crate::thread) where it used `std::sync` and
+/// `std::thread`. It fails when a thread panics, and when some threads wait and none can go on.
+///
+/// ```
+/// use dragnet::sync::Arc;
+/// use dragnet::sync::atomic::{AtomicU32, Ordering};
+/// use dragnet::{Check, Threads, thread};
+///
+/// let verdict = Check::new(Threads::new(|| {
+///     let count = Arc::new(AtomicU32::new(0));
+///     let add_one = |count: Arc<AtomicU32>| {
+///         // What another thread adds between the two is lost.
+///         let seen = count.load(Ordering::SeqCst);
+///         count.store(seen + 1, Ordering::SeqCst);
+///     };
+///     let other = Arc::clone(&count);
+///     let other = thread::spawn(move || add_one(other));
+///     add_one(Arc::clone(&count));
+///     other.join().unwrap();
+///     assert_eq!(count.load(Ordering::SeqCst), 2);
+/// }))
+/// .run();
+/// assert!(verdict.violation().is_some());
+/// ```
+pub struct Threads {
+    main: Box<dyn Fn() + Send + Sync>,
+    setting: world::Setting,
+}
+
+impl Threads {
+    /// A program that begins with `main`, which is called once for each execution.
+    pub fn new(main: impl Fn() + Send + Sync + 'static) -> Self {
+        Self {
+            main: Box::new(main),
+            setting: world::Setting {
+                stack_bytes: 256 << 10,
+                spurious_wakeups: 0,
+                panics_are_fine: false,
+            },
+        }
+    }
+
+    /// How large the stack of each thread is: 256 KiB unless said otherwise.
+    pub fn stack_size(mut self, bytes: usize) -> Self {
+        self.setting.stack_bytes = bytes;
+        self
+    }
+
+    /// How often threads may wake up at each condition variable though nobody has notified them: never unless said
+    /// otherwise.
+    pub fn spurious_wakeups(mut self, times: u32) -> Self {
+        self.setting.spurious_wakeups = times;
+        self
+    }
+
+    /// Lets threads panic: who joins them learns of it, and the locks that they held are poisoned. A panic of the first
+    /// thread is a failure still.
+    pub fn panics_are_fine(mut self) -> Self {
+        self.setting.panics_are_fine = true;
+        self
+    }
+}
+
+impl Target for Threads {
+    type System = Moments;
+    type View<'a> = &'a Moment;
+
+    fn prepare(self, _setting: &Setting) -> Moments {
+        Moments::new(Program {
+            main: self.main,
+            setting: self.setting,
+            names: Arc::new(Names::default()),
+        })
+    }
+
+    fn view<'a>(_system: &'a Moments, state: &'a Moment) -> &'a Moment {
+        state
+    }
+
+    fn kind(&self) -> &'static str {
+        "threads"
+    }
+
+    fn bounds(&self) -> Vec<String> {
+        match self.setting.spurious_wakeups {
+            0 => Vec::new(),
+            1 => vec!["1 wake-up for no reason at each condition variable".to_owned()],
+            times => vec![format!(
+                "{times} wake-ups for no reason at each condition variable"
+            )],
+        }
+    }
+
+    fn objection(&self) -> Option<String> {
+        cfg!(panic = "abort").then(|| {
+            "threads are taken out of an execution by unwinding: build with panic = \"unwind\""
+                .to_owned()
+        })
+    }
+
+    fn preferred_engine(&self) -> Engine {
+        Engine::Schedules
+    }
+
+    fn must_not_deadlock(&self) -> bool {
+        true
+    }
+
+    fn moments(system: &Moments) -> Option<&Moments> {
+        Some(system)
+    }
+}

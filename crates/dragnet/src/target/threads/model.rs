@@ -328,6 +328,11 @@ impl Model {
 }
 
 impl Condvar {
+    /// Who waits.
+    pub(crate) fn waiting(&self) -> impl Iterator<Item = ThreadId> {
+        self.waiting.iter().copied()
+    }
+
     fn perform(&mut self, thread: ThreadId, action: Action, way: Way, event: EventId) -> Outcome {
         match action {
             Action::Wait => {

@@ -3,11 +3,12 @@
 use std::any::Any;
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
+use std::fmt::{self, Debug, Display};
 use std::panic::{self, AssertUnwindSafe, Location};
 use std::ptr;
-use std::sync::Mutex;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicU32, AtomicU64};
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use corosensei::Yielder;
@@ -92,8 +93,8 @@ impl Handle {
     }
 }
 
-impl std::fmt::Debug for Handle {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl Debug for Handle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "made at {}", self.made)
     }
 }
@@ -109,21 +110,82 @@ pub(crate) struct Setting {
 }
 
 /// The threads of all executions: each by whose child it is, and the how manyeth.
-#[derive(Default)]
 pub(crate) struct Names(Mutex<Known>);
 
-#[derive(Default)]
 struct Known {
     ids: HashMap<(ThreadId, u32), ThreadId>,
+    threads: Vec<Named>,
+}
+
+struct Named {
+    /// The numbers of children on the way from the first thread.
+    path: Vec<u32>,
+    name: Option<String>,
+}
+
+impl Default for Names {
+    fn default() -> Self {
+        Self(Mutex::new(Known {
+            ids: HashMap::new(),
+            threads: vec![Named {
+                path: Vec::new(),
+                name: Some("main".to_owned()),
+            }],
+        }))
+    }
 }
 
 impl Names {
     pub(crate) const MAIN: ThreadId = ThreadId(0);
 
-    fn child(&self, parent: ThreadId, which: u32) -> ThreadId {
-        let known = &mut *self.0.lock().expect("nobody panics here");
-        let next = ThreadId(known.ids.len() as u32 + 1);
-        *known.ids.entry((parent, which)).or_insert(next)
+    fn child(&self, parent: ThreadId, which: u32, name: Option<&str>) -> ThreadId {
+        let known = &mut *self.known();
+        let next = ThreadId(known.threads.len() as u32);
+        let id = *known.ids.entry((parent, which)).or_insert(next);
+        if id == next {
+            let mut path = known.threads[parent.0 as usize].path.clone();
+            path.push(which + 1);
+            known.threads.push(Named { path, name: None });
+        }
+        let named = &mut known.threads[id.0 as usize];
+        if named.name.as_deref() != name {
+            named.name = name.map(str::to_owned);
+        }
+        id
+    }
+
+    fn known(&self) -> std::sync::MutexGuard<'_, Known> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What a thread is called.
+    pub(crate) fn of(&self, thread: ThreadId) -> String {
+        self.known().threads[thread.0 as usize].to_string()
+    }
+
+    /// What each thread is called, by its number.
+    pub(crate) fn all(&self) -> Vec<String> {
+        let known = self.known();
+        known.threads.iter().map(ToString::to_string).collect()
+    }
+
+    /// A hash by which every process knows a thread.
+    fn hash(&self, thread: ThreadId) -> u64 {
+        let path = &self.known().threads[thread.0 as usize].path;
+        path.iter()
+            .fold(1, |hash, &which| scatter(hash ^ scatter(u64::from(which))))
+    }
+}
+
+impl Display for Named {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.name {
+            Some(name) => f.write_str(name),
+            None => {
+                let path: Vec<String> = self.path.iter().map(ToString::to_string).collect();
+                write!(f, "thread {}", path.join("."))
+            }
+        }
     }
 }
 
@@ -153,6 +215,8 @@ pub(crate) struct State {
 pub(super) type Body = Box<dyn FnOnce()>;
 
 pub(crate) struct Thread {
+    /// By which every process knows it.
+    hash: u64,
     pub(crate) name: Option<String>,
     pub(crate) object: ObjectId,
     /// The operation that it has come to.
@@ -165,7 +229,8 @@ pub(crate) struct Thread {
     pub(crate) born: Row,
     pub(crate) ended: bool,
     children: u32,
-    answer: u32,
+    /// What came of its last operation.
+    pub(crate) answer: u32,
     yielder: *const Yielder<(), ()>,
     /// How often it has been told that the execution is over.
     told: u32,
@@ -246,17 +311,21 @@ impl State {
         self.clocks.of(self.events[other as usize].row, one.thread) > one.index
     }
 
-    /// A hash of what has happened, whatever the order of what does not depend on each other.
+    /// A hash of what has happened, whatever the order of what does not depend on each other: the same in every process.
     pub(crate) fn fingerprint(&self) -> u64 {
         let events = self.events.iter().map(|event| {
-            let Event {
-                thread, way, index, ..
-            } = *event;
-            let clock = self.clocks.row(event.row).iter().zip(0_u64..);
-            let past = clock.map(|(&count, thread)| scatter(thread << 32 | u64::from(count)));
+            let clock = self.clocks.row(event.row);
+            let past = self
+                .threads
+                .iter()
+                .zip(clock)
+                .filter_map(|(thread, &count)| {
+                    let thread = thread.as_ref().filter(|_| count > 0)?;
+                    Some(scatter(thread.hash ^ scatter(u64::from(count))))
+                });
             let past = past.fold(0, u64::wrapping_add);
-            let place = u64::from(thread.0) << 32 | u64::from(index);
-            scatter(past ^ scatter(place ^ scatter(u64::from(way))))
+            let way = scatter(u64::from(event.index) << 32 | u64::from(event.way));
+            scatter(past ^ scatter(self.thread(event.thread).hash ^ way))
         });
         events.fold(0, u64::wrapping_add)
     }
@@ -288,7 +357,14 @@ impl State {
     }
 
     /// Takes note of a thread, as a child of who runs.
-    fn add_thread(&mut self, id: ThreadId, name: Option<String>, row: Row, time: Duration) {
+    fn add_thread(
+        &mut self,
+        id: ThreadId,
+        hash: u64,
+        name: Option<String>,
+        row: Row,
+        time: Duration,
+    ) {
         let object = self.add_object(Model::thread(), None);
         self.objects[object.0 as usize].thread = Some(id);
         self.clocks.admit(id);
@@ -297,6 +373,7 @@ impl State {
             self.threads.resize_with(at + 1, || None);
         }
         self.threads[at] = Some(Thread {
+            hash,
             name,
             object,
             pending: None,
@@ -388,7 +465,8 @@ impl World {
         let mut state = self.state.borrow_mut();
         state.clear();
         let name = Some("main".to_owned());
-        state.add_thread(Names::MAIN, name, Row::NOTHING, Duration::ZERO);
+        let hash = self.names.hash(Names::MAIN);
+        state.add_thread(Names::MAIN, hash, name, Row::NOTHING, Duration::ZERO);
         state.newborn = Some((Names::MAIN, main));
     }
 
@@ -556,10 +634,10 @@ impl World {
         let child = {
             let mut state = self.state.borrow_mut();
             let this = state.thread_mut(me);
-            let child = self.names.child(me, this.children);
+            let child = self.names.child(me, this.children, name.as_deref());
             this.children += 1;
             let (row, time) = (this.row, this.time);
-            state.add_thread(child, name, row, time);
+            state.add_thread(child, self.names.hash(child), name, row, time);
             state.newborn = Some((child, body));
             child
         };

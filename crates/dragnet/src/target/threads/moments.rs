@@ -1,0 +1,242 @@
+//! A program with threads as a [`System`]: a state is what has happened so far, whatever the order of what does not
+//! depend on each other.
+
+use std::fmt::{self, Debug};
+use std::hash::{Hash, Hasher};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use super::describe;
+use super::executor::{Director, Executor, Finish, Program, Transition};
+use super::operation::ThreadId;
+use super::world::State;
+use crate::system::{ComponentId, Failure, FailureKind, System};
+use crate::trace::{Fingerprint, Key, Step, scatter};
+
+/// The executions of a program with threads, moment by moment.
+pub struct Moments {
+    program: Arc<Program>,
+    idle: Mutex<Vec<Idle>>,
+}
+
+/// An executor between two executions.
+struct Idle(Executor);
+
+// SAFETY: between two executions it has no coroutines and nobody else refers to anything in it.
+unsafe impl Send for Idle {}
+
+/// What has happened in an execution so far. Two are equal when the same has happened, and depended on each other, in both.
+#[derive(Clone)]
+pub struct Moment(Arc<Past>);
+
+struct Past {
+    taken: Vec<Transition>,
+    history: u64,
+    enabled: Vec<Transition>,
+    waiting: Vec<ThreadId>,
+}
+
+impl Moment {
+    /// How many operations the threads have done.
+    pub fn steps(&self) -> usize {
+        self.0.taken.len()
+    }
+
+    /// Whether no thread can go on.
+    pub fn is_over(&self) -> bool {
+        self.0.enabled.is_empty()
+    }
+}
+
+impl PartialEq for Moment {
+    fn eq(&self, other: &Self) -> bool {
+        (self.0.history, self.0.taken.len()) == (other.0.history, other.0.taken.len())
+    }
+}
+
+impl Eq for Moment {}
+
+impl Hash for Moment {
+    fn hash<H: Hasher>(&self, hasher: &mut H) {
+        self.0.history.hash(hasher);
+    }
+}
+
+impl Debug for Moment {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "after {} steps", self.steps())
+    }
+}
+
+/// A thread goes on, in one of the ways that are open to it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Turn(Transition);
+
+/// Follows decisions, and stops behind them.
+struct Along<'a> {
+    decisions: &'a [Transition],
+    taken: usize,
+    /// The places of those taken among all that were possible.
+    positions: Vec<usize>,
+    /// What is possible behind them.
+    enabled: Vec<Transition>,
+    lost: bool,
+}
+
+impl Director for Along<'_> {
+    fn next(&mut self, _state: &State, enabled: &[Transition]) -> Option<Transition> {
+        let Some(next) = self.decisions.get(self.taken) else {
+            self.enabled = enabled.to_vec();
+            return None;
+        };
+        let position = enabled.iter().position(|possible| possible == next);
+        self.lost = position.is_none();
+        self.positions.push(position?);
+        self.taken += 1;
+        Some(*next)
+    }
+}
+
+impl Moments {
+    pub(super) fn new(program: Program) -> Self {
+        Self {
+            program: Arc::new(program),
+            idle: Mutex::default(),
+        }
+    }
+
+    pub(crate) fn program(&self) -> &Arc<Program> {
+        &self.program
+    }
+
+    /// Runs the program along decisions, and shows what it has come to.
+    fn along<R>(
+        &self,
+        decisions: &[Transition],
+        look: impl FnOnce(&State, &Along<'_>) -> R,
+    ) -> Result<R, (R, Failure)> {
+        let idle = || self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+        let ready = idle().pop();
+        let mut executor =
+            ready.map_or_else(|| Executor::new(Arc::clone(&self.program)), |idle| idle.0);
+        let mut along = Along {
+            decisions,
+            taken: 0,
+            positions: Vec::new(),
+            enabled: Vec::new(),
+            lost: false,
+        };
+        let finish = executor.run(&mut along);
+        let seen = look(&executor.state(), &along);
+        idle().push(Idle(executor));
+        match finish {
+            Finish::Failed(failure) => Err((seen, failure)),
+            _ if along.lost || along.taken < decisions.len() => Err((seen, lost())),
+            _ => Ok(seen),
+        }
+    }
+
+    fn moment(&self, taken: Vec<Transition>) -> Result<Moment, Failure> {
+        let seen = self.along(&taken, |state, along| {
+            let threads = state.order.iter().copied();
+            let waiting = threads.filter(|&thread| !state.thread(thread).ended);
+            (
+                state.fingerprint(),
+                along.enabled.clone(),
+                waiting.collect(),
+            )
+        });
+        match seen {
+            Err((_, failure)) => Err(failure),
+            Ok((history, enabled, waiting)) => Ok(Moment(Arc::new(Past {
+                taken,
+                history,
+                enabled,
+                waiting,
+            }))),
+        }
+    }
+
+    /// The places of decisions among all that were possible, each at its time.
+    pub(crate) fn positions(&self, decisions: &[Transition]) -> Vec<usize> {
+        let positions = self.along(decisions, |_, along| along.positions.clone());
+        positions.unwrap_or_else(|(positions, _)| positions)
+    }
+}
+
+/// What is said of a program that does not do the same again.
+fn lost() -> Failure {
+    Failure::new(
+        FailureKind::Nondeterminism,
+        "the program did not do the same when it was run again; does it read a clock, a random number or an address, or \
+         keep something from one execution to the next?"
+            .to_owned(),
+        None,
+    )
+}
+
+fn decisions(state: &Moment, event: &Turn) -> Vec<Transition> {
+    let taken = state.0.taken.iter().copied();
+    taken.chain([event.0]).collect()
+}
+
+impl System for Moments {
+    type State = Moment;
+    type Event = Turn;
+
+    fn initial(&self) -> Vec<Moment> {
+        match self.moment(Vec::new()) {
+            Ok(moment) => vec![moment],
+            Err(failure) => crate::panics::raise(failure),
+        }
+    }
+
+    fn events(&self, state: &Moment, out: &mut Vec<Turn>) {
+        out.extend(state.0.enabled.iter().map(|&transition| Turn(transition)));
+    }
+
+    fn next(&self, state: &Moment, event: &Turn) -> Result<Moment, Failure> {
+        self.moment(decisions(state, event))
+    }
+
+    fn fingerprint(&self, state: &Moment, key: Key) -> Fingerprint {
+        Fingerprint::of(&scatter(state.0.history), key)
+    }
+
+    fn waiting(&self, state: &Moment) -> Vec<ComponentId> {
+        let waiting = state.0.waiting.iter();
+        waiting
+            .map(|thread| ComponentId(thread.0 as usize))
+            .collect()
+    }
+
+    fn awaits(&self, state: &Moment, component: ComponentId) -> Option<String> {
+        let thread = ThreadId(component.0 as u32);
+        let names = &self.program.names;
+        let awaited = self.along(&state.0.taken, |state, _| {
+            describe::awaited(state, thread, names)
+        });
+        awaited.ok().flatten()
+    }
+
+    fn component(&self, event: &Turn) -> ComponentId {
+        ComponentId(event.0.0.0 as usize)
+    }
+
+    fn components(&self) -> Vec<String> {
+        self.program.names.all()
+    }
+
+    fn explain(&self, before: &Moment, event: &Turn, _after: Option<&Moment>) -> Step {
+        let names = &self.program.names;
+        let step = self.along(&decisions(before, event), |state, _| {
+            describe::last_step(state, names)
+        });
+        step.unwrap_or_else(|(step, _)| step)
+    }
+
+    fn reenact(&self, _state: &Moment, _event: &Turn) {}
+
+    fn introduce(&self, _state: &Moment) -> Vec<String> {
+        vec!["the first thread, `main`, begins".to_owned()]
+    }
+}

@@ -1,0 +1,166 @@
+//! Programs with threads, and what a check says of them.
+
+use dragnet::sync::atomic::{AtomicU32, Ordering::SeqCst};
+use dragnet::sync::{Arc, Condvar, Mutex};
+use dragnet::{Check, Engine, Outcome, Reduction, Threads, ViolationKind, thread};
+
+/// Two threads add one each; what one adds between the other's look and write is lost.
+fn lost_update() {
+    let count = Arc::new(AtomicU32::new(0));
+    let other = Arc::clone(&count);
+    let other = thread::spawn(move || {
+        let seen = other.load(SeqCst);
+        other.store(seen + 1, SeqCst);
+    });
+    let seen = count.load(SeqCst);
+    count.store(seen + 1, SeqCst);
+    other.join().unwrap();
+    assert_eq!(count.load(SeqCst), 2, "an update is lost");
+}
+
+fn fixed_update() {
+    let count = Arc::new(AtomicU32::new(0));
+    let other = Arc::clone(&count);
+    let other = thread::spawn(move || {
+        other.fetch_add(1, SeqCst);
+    });
+    count.fetch_add(1, SeqCst);
+    other.join().unwrap();
+    assert_eq!(count.load(SeqCst), 2, "an update is lost");
+}
+
+/// Two threads take two locks, in opposite orders.
+fn opposite_locks() {
+    let locks = Arc::new([Mutex::new("left"), Mutex::new("right")]);
+    let other = Arc::clone(&locks);
+    let other = thread::Builder::new()
+        .name("other".to_owned())
+        .spawn(move || {
+            let _right = other[1].lock().unwrap();
+            let _left = other[0].lock().unwrap();
+        })
+        .unwrap();
+    {
+        let _left = locks[0].lock().unwrap();
+        let _right = locks[1].lock().unwrap();
+    }
+    other.join().unwrap();
+}
+
+#[test]
+fn a_lost_update_is_found_by_every_engine_and_every_reduction() {
+    for reduction in Reduction::ALL {
+        let check = || Check::new(Threads::new(lost_update)).named("lost update");
+        let verdict = check().reduction(reduction).run();
+        let violation = verdict.violation().expect("an update can be lost");
+        let ViolationKind::Failure(failure) = &violation.kind else {
+            panic!("{violation:?}");
+        };
+        assert!(failure.message().contains("an update is lost"), "{failure}");
+        let counterexample = violation.counterexample.as_ref().unwrap();
+        let replay = check().replay(&counterexample.trace).unwrap();
+        assert_eq!(replay.property, "panic");
+    }
+    for engine in [Engine::Breadth, Engine::Depth, Engine::Random, Engine::Auto] {
+        let verdict = Check::new(Threads::new(lost_update)).engine(engine).run();
+        assert!(verdict.violation().is_some(), "{engine}: {verdict}");
+    }
+}
+
+#[test]
+fn what_is_right_holds_with_every_engine_that_can_prove_it() {
+    for engine in [Engine::Breadth, Engine::Depth, Engine::Schedules] {
+        Check::new(Threads::new(fixed_update))
+            .engine(engine)
+            .run()
+            .assert_holds();
+    }
+}
+
+#[test]
+fn a_deadlock_says_who_holds_what_and_who_waits_where() {
+    let verdict = Check::new(Threads::new(opposite_locks)).run();
+    println!("{verdict}");
+    let violation = verdict.violation().expect("both can wait for each other");
+    let ViolationKind::Deadlock(waiting) = &violation.kind else {
+        panic!("{violation:?}");
+    };
+    let told: Vec<String> = waiting.iter().map(ToString::to_string).collect();
+    assert_eq!(told.len(), 2, "{told:?}");
+    assert!(told[0].starts_with("main waits for the mutex made at"), "{told:?}");
+    assert!(told[0].contains("which other holds (at"), "{told:?}");
+    assert!(told[1].starts_with("other waits for the mutex made at"), "{told:?}");
+}
+
+#[test]
+fn a_notification_that_comes_too_early_is_lost() {
+    let verdict = Check::new(Threads::new(|| {
+        let shared = Arc::new((Mutex::new(false), Condvar::new()));
+        let other = Arc::clone(&shared);
+        let other = thread::spawn(move || other.1.notify_one());
+        let guard = shared.0.lock().unwrap();
+        drop(shared.1.wait(guard).unwrap());
+        other.join().unwrap();
+    }))
+    .run();
+    let violation = verdict.violation().expect("the notification can come first");
+    assert!(matches!(violation.kind, ViolationKind::Deadlock(_)));
+}
+
+#[test]
+fn a_thread_that_locks_twice_waits_for_itself() {
+    let verdict = Check::new(Threads::new(|| {
+        let lock = Mutex::new(());
+        let _one = lock.lock().unwrap();
+        let _two = lock.lock().unwrap();
+    }))
+    .run();
+    let described = verdict.violation().unwrap().describe();
+    assert!(described.contains("which it holds itself"), "{described}");
+}
+
+static COUNT: Mutex<u32> = Mutex::new(0);
+
+#[test]
+fn statics_start_afresh_in_each_execution() {
+    let verdict = Check::new(Threads::new(|| {
+        let other = thread::spawn(|| *COUNT.lock().unwrap() += 1);
+        *COUNT.lock().unwrap() += 1;
+        other.join().unwrap();
+        assert_eq!(*COUNT.lock().unwrap(), 2);
+    }))
+    .run();
+    verdict.assert_holds();
+    assert_eq!(verdict.statistics.schedules.unwrap().executions, 2);
+}
+
+#[test]
+fn what_outlives_an_execution_is_refused_by_name() {
+    let outside = Arc::new(Mutex::new(0));
+    let verdict = Check::new(Threads::new(move || {
+        let inside = Arc::clone(&outside);
+        let other = thread::spawn(move || *inside.lock().unwrap() += 1);
+        *outside.lock().unwrap() += 1;
+        other.join().unwrap();
+    }))
+    .run();
+    let Outcome::Inconclusive(why) = &verdict.outcome else {
+        panic!("{verdict}");
+    };
+    assert!(why.contains("is older than the execution"), "{why}");
+}
+
+#[test]
+fn threads_of_a_scope_borrow_and_are_waited_for() {
+    Check::new(Threads::new(|| {
+        let count = AtomicU32::new(0);
+        thread::scope(|scope| {
+            for _ in 0..2 {
+                scope.spawn(|| count.fetch_add(1, SeqCst));
+            }
+        });
+        assert_eq!(count.load(SeqCst), 2);
+    }))
+    .run()
+    .assert_holds();
+}
