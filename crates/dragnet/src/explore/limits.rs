@@ -74,8 +74,8 @@ impl Cut {
 /// What a running search counts, and whether it must end.
 pub(crate) struct Gauge {
     cut: Arc<AtomicU8>,
-    /// What ends the search that this one is part of.
-    outer: Option<Arc<AtomicU8>>,
+    /// What ends the searches that this one is part of, however deep.
+    outer: Vec<Arc<AtomicU8>>,
     counts: Arc<Counts>,
     max_states: u64,
 }
@@ -101,7 +101,7 @@ impl Gauge {
     pub(crate) fn new() -> Self {
         Self {
             cut: Arc::default(),
-            outer: None,
+            outer: Vec::new(),
             counts: Arc::default(),
             max_states: u64::MAX,
         }
@@ -117,8 +117,9 @@ impl Gauge {
 
     /// A gauge for a search that is part of another, and may end at a number of states of its own.
     pub(crate) fn inside(outer: &Self, max_states: Option<u64>) -> Self {
+        let around = outer.outer.iter().chain([&outer.cut]);
         Self {
-            outer: Some(Arc::clone(&outer.cut)),
+            outer: around.map(Arc::clone).collect(),
             ..Self::up_to(max_states.unwrap_or(u64::MAX))
         }
     }
@@ -143,7 +144,7 @@ impl Gauge {
         if self.states.load(Ordering::Relaxed) > self.max_states {
             self.end(Cut::States);
         }
-        if let Some(outer) = &self.outer {
+        for outer in &self.outer {
             let code = outer.load(Ordering::Relaxed);
             if code != 0 {
                 self.end(Cut::ALL[usize::from(code) - 1]);
@@ -277,4 +278,20 @@ fn status_bytes(field: &str) -> u64 {
         .find_map(|line| line.strip_prefix(field))
         .and_then(|rest| rest.trim().trim_end_matches(" kB").parse::<u64>().ok())
         .map_or(0, |kib| kib * 1024)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_search_ends_with_every_search_that_it_is_part_of() {
+        let outermost = Gauge::new();
+        let shared = Gauge::shared(&outermost);
+        let innermost = Gauge::inside(&Gauge::inside(&shared, None), Some(1_000));
+        assert!(!innermost.must_end());
+        outermost.end(Cut::Time);
+        assert!(innermost.must_end());
+        assert_eq!(innermost.cut(), Some(Cut::Time));
+    }
 }

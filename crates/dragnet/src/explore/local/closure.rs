@@ -127,13 +127,17 @@ impl<'a> Closure<'a> {
         }
     }
 
-    /// Has each message meet each local state that it has not met. `None` when nothing is left to do.
+    /// Has each message meet each local state that it has not met. `None` when nothing is left to do. When the search must
+    /// end, some are left out.
     pub(super) fn round(&mut self, graph: &mut Graph) -> Option<Round> {
         let open = self.open()?;
         let this = &*self;
         let happenings = this.workers.spread(open.len(), |range| {
             let mut happenings = Vec::new();
             for &point in &open[range] {
+                if this.workers.gauge.must_end() {
+                    break;
+                }
                 this.happen(point, &mut happenings);
             }
             happenings
@@ -145,7 +149,11 @@ impl<'a> Closure<'a> {
             this.acted |= injects;
         }
         let mut round = Round::default();
-        for happening in happenings.into_iter().flatten() {
+        // Where labels breed, one round can take longer than anybody has.
+        for (count, happening) in happenings.into_iter().flatten().enumerate() {
+            if count % 256 == 0 && self.workers.gauge.must_end() {
+                break;
+            }
             self.take(&happening, graph, &mut round);
         }
         Some(round)

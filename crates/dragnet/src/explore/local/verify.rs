@@ -241,9 +241,11 @@ impl Verifier<'_> {
                 Some(_) => Aim::Wanted,
                 None => Aim::Wrong,
             };
-            match self.search_through(&cone, None, aim) {
+            // Where more and more is in flight, even few local states have no end of states of the whole system.
+            let most = 1_000 + 4 * unfolding.counts.steps;
+            match self.search_through(&cone, Some(most), aim) {
                 Confirmed::Found(found) => return Some(found),
-                Confirmed::Cut => {}
+                Confirmed::Cut => examined.rejected += 1,
                 Confirmed::Rejected
                     if wanted.is_some_and(|local| !self.local.whole.is_wanted(local)) =>
                 {

@@ -366,6 +366,9 @@ impl<'a> Unfolding<'a> {
         let inherited = this.workers.spread(new_points, |range| {
             let mut look = Look::default();
             for at in range {
+                if this.workers.gauge.must_end() {
+                    break;
+                }
                 this.look_at(first_point + at as u32, known, &mut look);
             }
             look
@@ -375,6 +378,9 @@ impl<'a> Unfolding<'a> {
         let met = this.workers.spread(new_items.len(), |range| {
             let mut look = Look::default();
             for at in range {
+                if this.workers.gauge.must_end() {
+                    break;
+                }
                 this.hand_round(new_items.start + at as u32, known, &mut look);
             }
             look
