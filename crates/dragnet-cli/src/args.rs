@@ -7,7 +7,7 @@ use std::time::Duration;
 use clap::builder::{PossibleValuesParser, RangedU64ValueParser, TypedValueParser};
 use clap::error::ErrorKind;
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
-use dragnet::{Determinism, Engine, Entry, Faults, Options, Pruning, Values};
+use dragnet::{Determinism, Engine, Entry, Faults, Options, Pruning, Reduction, Values};
 
 use crate::output;
 use crate::status::Status;
@@ -58,13 +58,17 @@ pub(crate) struct CheckArgs {
     #[arg(long, value_name = "drops=1,crashes=1,…")]
     pub(crate) faults: Option<Faults>,
 
-    /// In which order states are visited [default: breadth]
+    /// In which order states are visited [default: breadth, or schedules for programs with threads]
     #[arg(long, value_parser = engine())]
     engine: Option<Engine>,
 
     /// How much of what cannot happen is left out, with --engine local [default: adaptive]
     #[arg(long, value_parser = pruning())]
     pub(crate) pruning: Option<Pruning>,
+
+    /// Which schedules are left out because others come to the same, with --engine schedules [default: optimal]
+    #[arg(long, value_parser = reduction())]
+    pub(crate) reduction: Option<Reduction>,
 
     /// How many threads search [default: one for each core]
     #[arg(long, value_name = "N", value_parser = RangedU64ValueParser::<usize>::new().range(1..=1024))]
@@ -140,6 +144,7 @@ impl CheckArgs {
     pub(crate) fn apply_to(&self, options: &mut Options) {
         options.engine = self.engine.unwrap_or(options.engine);
         options.pruning = self.pruning.unwrap_or(options.pruning);
+        options.reduction = self.reduction.unwrap_or(options.reduction);
         options.exact |= self.exact;
         options.keep_state |= self.save_state.is_some();
         options.determinism = self.determinism.unwrap_or(options.determinism);
@@ -263,6 +268,11 @@ fn pruning() -> impl TypedValueParser<Value = Pruning> {
     PossibleValuesParser::new(names).try_map(|name| name.parse::<Pruning>())
 }
 
+fn reduction() -> impl TypedValueParser<Value = Reduction> {
+    let names = Reduction::ALL.map(Reduction::name);
+    PossibleValuesParser::new(names).try_map(|name| name.parse::<Reduction>())
+}
+
 fn determinism() -> impl TypedValueParser<Value = Determinism> {
     let names = Determinism::ALL.map(Determinism::name);
     PossibleValuesParser::new(names).try_map(|name| name.parse::<Determinism>())
@@ -307,7 +317,7 @@ mod tests {
         };
         assert_eq!(
             said("dragnet check paxos --engine dept"),
-            "invalid value 'dept' for '--engine <ENGINE>' [possible values: breadth, depth, random, local, auto]; \
+            "invalid value 'dept' for '--engine <ENGINE>' [possible values: breadth, depth, random, local, auto, schedules]; \
              tip: a similar value exists: 'depth'"
         );
         assert_eq!(

@@ -23,6 +23,9 @@ pub(crate) fn run(args: &CheckArgs, entries: &[Entry], program: &str) -> Result<
     if args.pruning.is_some() && !matches!(engine, Engine::Local | Engine::Auto) {
         return Err(Error::PruningWithoutLocal);
     }
+    if args.reduction.is_some() && !matches!(engine, Engine::Schedules | Engine::Auto) {
+        return Err(Error::ReductionWithoutSchedules);
+    }
     if args.walks.is_some() && engine != Engine::Random {
         return Err(Error::WalksWithoutRandom);
     }

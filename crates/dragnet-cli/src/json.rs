@@ -114,6 +114,13 @@ pub(crate) fn verdict(
                 local.map(|local| local.soundness_states),
             );
     }
+    if let Some(work) = statistics.schedules {
+        object
+            .set("reduction", work.reduction.name())
+            .set("executions", work.executions)
+            .set("blocked_executions", work.blocked_executions)
+            .set("scheduling_points", work.scheduling_points);
+    }
     object
         .set("length", counterexample.map(|found| found.len()))
         .set("shortest", counterexample.map(|found| found.shortest))

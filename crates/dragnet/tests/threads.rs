@@ -87,9 +87,15 @@ fn a_deadlock_says_who_holds_what_and_who_waits_where() {
     };
     let told: Vec<String> = waiting.iter().map(ToString::to_string).collect();
     assert_eq!(told.len(), 2, "{told:?}");
-    assert!(told[0].starts_with("main waits for the mutex made at"), "{told:?}");
+    assert!(
+        told[0].starts_with("main waits for the mutex made at"),
+        "{told:?}"
+    );
     assert!(told[0].contains("which other holds (at"), "{told:?}");
-    assert!(told[1].starts_with("other waits for the mutex made at"), "{told:?}");
+    assert!(
+        told[1].starts_with("other waits for the mutex made at"),
+        "{told:?}"
+    );
 }
 
 #[test]
@@ -103,7 +109,9 @@ fn a_notification_that_comes_too_early_is_lost() {
         other.join().unwrap();
     }))
     .run();
-    let violation = verdict.violation().expect("the notification can come first");
+    let violation = verdict
+        .violation()
+        .expect("the notification can come first");
     assert!(matches!(violation.kind, ViolationKind::Deadlock(_)));
 }
 
@@ -160,6 +168,55 @@ fn threads_of_a_scope_borrow_and_are_waited_for() {
             }
         });
         assert_eq!(count.load(SeqCst), 2);
+    }))
+    .run()
+    .assert_holds();
+}
+
+#[test]
+fn a_loop_that_waits_for_another_thread_has_an_end_of_schedules() {
+    let check = || {
+        Check::new(Threads::new(|| {
+            let ready = Arc::new(AtomicU32::new(0));
+            let other = Arc::clone(&ready);
+            let other = thread::spawn(move || other.store(1, SeqCst));
+            while ready.load(SeqCst) == 0 {}
+            other.join().unwrap();
+        }))
+    };
+    for reduction in Reduction::ALL {
+        let verdict = check().reduction(reduction).run();
+        verdict.assert_holds();
+        println!("{verdict}");
+    }
+}
+
+#[test]
+fn a_loop_that_waits_for_what_never_comes_is_named() {
+    let verdict = Check::new(Threads::new(|| {
+        let ready = Arc::new(AtomicU32::new(0));
+        let other = Arc::clone(&ready);
+        thread::spawn(move || {
+            while other.compare_exchange(1, 2, SeqCst, SeqCst).is_err() {
+                thread::yield_now();
+            }
+        });
+    }))
+    .run();
+    let described = verdict.violation().expect("it never ends").describe();
+    println!("{verdict}");
+    assert!(described.contains("goes round"), "{described}");
+}
+
+#[test]
+fn a_loop_that_gives_up_is_followed_to_its_end_when_nobody_else_can_go_on() {
+    Check::new(Threads::new(|| {
+        let ready = AtomicU32::new(0);
+        for _ in 0..20 {
+            if ready.load(SeqCst) == 1 {
+                return;
+            }
+        }
     }))
     .run()
     .assert_holds();

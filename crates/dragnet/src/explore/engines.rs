@@ -30,6 +30,8 @@ pub(super) struct Searched {
     pub(super) local: Option<LocalWork>,
     /// What exploring schedules took.
     pub(super) schedules: Option<ScheduleWork>,
+    /// What turned out to bound the system, a phrase each.
+    pub(super) bounds: Vec<String>,
 }
 
 impl Searched {
@@ -86,6 +88,7 @@ pub(super) fn race<T: Target>(prepared: &Prepared<T>, gauge: &Gauge, workers: us
                     gauge: local_gauge,
                     local: Some(work),
                     schedules: None,
+                    bounds: Vec::new(),
                 });
             });
         });
@@ -157,7 +160,7 @@ pub(super) fn explore<T: Target>(
     workers: usize,
 ) -> Searched {
     if engine == Engine::Schedules
-        && let Some((explored, work)) = search_schedules(prepared, &gauge, workers)
+        && let Some((explored, work, bounds)) = search_schedules(prepared, &gauge, workers)
     {
         return Searched {
             explored,
@@ -165,6 +168,7 @@ pub(super) fn explore<T: Target>(
             gauge,
             local: None,
             schedules: Some(work),
+            bounds,
         };
     }
     let space = prepared.space();
@@ -209,6 +213,7 @@ pub(super) fn explore<T: Target>(
         gauge,
         local,
         schedules: None,
+        bounds: Vec::new(),
     }
 }
 
@@ -218,7 +223,7 @@ fn search_schedules<T: Target>(
     prepared: &Prepared<T>,
     gauge: &Gauge,
     workers: usize,
-) -> Option<(Explored, ScheduleWork)> {
+) -> Option<(Explored, ScheduleWork, Vec<String>)> {
     use super::path::{Path, Wrong};
     use super::schedules::Schedules;
     use super::walk::LeftOut;
@@ -236,16 +241,22 @@ fn search_schedules<T: Target>(
     };
     let explored = schedules.explore();
     let work = ScheduleWork {
+        reduction: prepared.options.reduction,
         executions: explored.executions,
         blocked_executions: explored.blocked_executions,
         scheduling_points: explored.scheduling_points,
     };
+    let turns = moments.program().setting.fruitless_turns;
+    let bounds = explored.went_round.then(|| {
+        format!("a loop that sees nothing new turns {turns} times while other threads can go on")
+    });
+    let bounds: Vec<String> = bounds.into_iter().collect();
     let Some((decisions, finish)) = explored.found else {
         let mut ended = Explored::to_the_end(gauge);
         if ended.left_out.is_none() && explored.cut_deeper {
             ended.left_out = Some(LeftOut::Deeper);
         }
-        return Some((ended, work));
+        return Some((ended, work, bounds));
     };
     let (decisions, finish) = schedules.simplest(decisions, finish);
     let path = Path {
@@ -262,7 +273,7 @@ fn search_schedules<T: Target>(
             Wrong::Deadlock(property, waiting.unwrap_or_default())
         }
     };
-    Some((Explored::found(path, wrong), work))
+    Some((Explored::found(path, wrong), work, bounds))
 }
 
 /// Without the feature there are no programs with threads.
@@ -271,7 +282,7 @@ fn search_schedules<T: Target>(
     _prepared: &Prepared<T>,
     _gauge: &Gauge,
     _workers: usize,
-) -> Option<(Explored, ScheduleWork)> {
+) -> Option<(Explored, ScheduleWork, Vec<String>)> {
     None
 }
 

@@ -112,7 +112,7 @@ pub(super) fn run<T: Target>(prepared: &Prepared<T>, control: &Control) -> Verdi
     Verdict {
         system: prepared.name.clone(),
         outcome,
-        within: prepared.bounds.clone(),
+        within: [&prepared.bounds[..], &searched.bounds].concat(),
         engine: options.engine,
         suggestion: suggestion.then_some(Engine::Auto),
         decided_by: searched.engine,

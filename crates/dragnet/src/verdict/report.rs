@@ -5,7 +5,7 @@ use std::time::Duration;
 use std::{env, fs};
 
 use super::{Counterexample, Style, Violation};
-use crate::check::Engine;
+use crate::check::{Engine, Reduction};
 use crate::target::NodeWork;
 use crate::trace::SavedState;
 
@@ -50,7 +50,7 @@ pub enum Outcome {
 /// What a check took, and how far it came.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Statistics {
-    /// Distinct states.
+    /// Distinct states; where schedules were explored, executions that came to an end.
     pub states: u64,
     /// Steps taken.
     pub transitions: u64,
@@ -73,8 +73,10 @@ pub struct Statistics {
 }
 
 /// What exploring the schedules of a program with threads took.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ScheduleWork {
+    /// Which schedules were left out because others come to the same.
+    pub reduction: Reduction,
     /// Executions that came to an end, no two of which are alike unless that was asked for.
     pub executions: u64,
     /// Executions that were given up because others are like them.

@@ -3,7 +3,7 @@
 use std::fmt::{self, Display, Write};
 use std::time::Duration;
 
-use super::{Counterexample, Outcome, Verdict};
+use super::{Counterexample, Outcome, ScheduleWork, Verdict};
 use crate::check::Engine;
 use crate::trace::Step;
 
@@ -104,6 +104,10 @@ impl Verdict {
             Engine::Auto => format!(" ({} was first)", self.decided_by),
             _ => String::new(),
         };
+        if let Some(work) = statistics.schedules {
+            self.add_schedules(work, &order, &mut lines);
+            return lines;
+        }
         lines.push(("engine", format!("{}{first}, {order}{idle}", self.engine)));
         let rate = statistics.states as f64 / statistics.elapsed.as_secs_f64().max(1e-6);
         lines.push((
@@ -185,6 +189,40 @@ impl Verdict {
             lines.push(("try", format!("the engine {engine}, {also}")));
         }
         lines
+    }
+
+    /// What exploring schedules took.
+    fn add_schedules(
+        &self,
+        work: ScheduleWork,
+        order: &str,
+        lines: &mut Vec<(&'static str, String)>,
+    ) {
+        let statistics = &self.statistics;
+        lines.push((
+            "engine",
+            format!("schedules, reduction {}, {order}", work.reduction),
+        ));
+        lines.push((
+            "ran",
+            format!(
+                "{} {} to the end, {} given up, the longest with {} steps",
+                grouped(work.executions),
+                number(work.executions, "execution", "executions"),
+                grouped(work.blocked_executions),
+                grouped(statistics.depth)
+            ),
+        ));
+        let elapsed = statistics.elapsed.as_secs_f64().max(1e-6);
+        lines.push((
+            "took",
+            format!(
+                "{}, {} scheduling points/s, {} at most",
+                seconds(statistics.elapsed),
+                grouped((work.scheduling_points as f64 / elapsed) as u64),
+                bytes(statistics.peak_memory_bytes)
+            ),
+        ));
     }
 }
 

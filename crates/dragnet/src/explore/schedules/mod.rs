@@ -15,6 +15,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use super::limits::Gauge;
 use crate::check::Reduction;
 use crate::target::threads::executor::{Director, Executor, Finish, Program, Transition};
+use crate::target::threads::lost;
 use crate::target::threads::world::State;
 use races::Witness;
 use tree::{Leg, NodeId, ROOT, Tree};
@@ -37,6 +38,8 @@ pub(crate) struct Explored {
     pub(crate) scheduling_points: u64,
     /// Whether executions longer than allowed were cut.
     pub(crate) cut_deeper: bool,
+    /// Whether a thread had to wait because it went round without seeing anything new.
+    pub(crate) went_round: bool,
 }
 
 /// Explores the schedules of a program. `judge` says whether an execution is as it should be.
@@ -149,6 +152,7 @@ impl Schedules<'_> {
             sleeps: Vec::new(),
             blocked: false,
             too_long: false,
+            astray: false,
         };
         let finish = executor.run(&mut guide);
         let state = executor.state();
@@ -158,6 +162,7 @@ impl Schedules<'_> {
             sleeps,
             blocked,
             too_long,
+            astray,
             ..
         } = guide;
         let witness = Witness::new(&state);
@@ -177,6 +182,10 @@ impl Schedules<'_> {
             shared.news.notify_all();
         }
         let mut explored = lock(&shared.explored);
+        explored.went_round |= state.went_round;
+        if astray && explored.found.is_none() {
+            explored.found = Some((taken.clone(), Finish::Failed(lost())));
+        }
         explored.scheduling_points += state.events.len() as u64;
         explored.cut_deeper |= too_long;
         if blocked {
@@ -221,6 +230,8 @@ struct Guide<'a> {
     sleeps: Vec<Vec<Transition>>,
     blocked: bool,
     too_long: bool,
+    /// Whether what was planned turned out to be impossible.
+    astray: bool,
 }
 
 impl Guide<'_> {
@@ -285,6 +296,15 @@ impl Director for Guide<'_> {
         });
         let Some(next) = next else {
             self.blocked = true;
+            // Where it does not go on because it would see nothing new, it is as if it had not been planned.
+            let goes_round = |thread| {
+                let pending = state.pending(thread);
+                pending.is_some_and(|pending| state.goes_round(thread, &pending, 0))
+            };
+            self.astray = known.is_some_and(|(thread, _)| {
+                let mut enabled = enabled.iter();
+                !enabled.any(|possible| possible.0 == thread) && !goes_round(thread)
+            });
             return None;
         };
         let last = self.taken.last().map(|&(thread, _)| thread);

@@ -172,6 +172,9 @@ impl<'a> Witness<'a> {
         way: Way,
     ) -> bool {
         let state = self.state;
+        if !self.may_go_round(instead, end, thread) {
+            return false;
+        }
         let before = &state.events[instead as usize].before;
         if matches!(before, Model::Memory) {
             return true;
@@ -192,6 +195,22 @@ impl<'a> Witness<'a> {
             Action::NotifyOne => true,
             action => model.allows(thread, action, way),
         }
+    }
+
+    /// Whether a thread that has gone round would see something new in place of an event.
+    fn may_go_round(&self, instead: EventId, end: usize, thread: ThreadId) -> bool {
+        let state = self.state;
+        let own = state.events.get(end).filter(|event| event.thread == thread);
+        let Some(seen) = own.and_then(|event| event.went_round_on.as_ref()) else {
+            return true;
+        };
+        seen.iter().any(|&(object, version)| {
+            let events = state.object(object).events.iter();
+            let before = events.take_while(|&&event| (event as usize) < end);
+            let before = before.filter(|&&event| !state.is_before(instead, event));
+            let changes = before.filter(|&&event| state.events[event as usize].changes);
+            changes.count() > version as usize
+        })
     }
 
     /// What a step is.

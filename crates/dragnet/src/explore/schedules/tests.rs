@@ -18,6 +18,7 @@ fn program(main: impl Fn() + Send + Sync + 'static) -> Arc<Program> {
             stack_bytes: 64 << 10,
             spurious_wakeups: 0,
             panics_are_fine: false,
+            fruitless_turns: 2,
         },
         names: Arc::new(Names::default()),
     })

@@ -145,6 +145,9 @@ pub(super) fn awaited(state: &State, thread: ThreadId, names: &Names) -> Option<
         Action::Join => format!("{it} to end"),
         Action::Park { .. } => "somebody to unpark it".to_owned(),
         Action::Depart => format!("the others at {it}"),
+        _ if state.goes_round(thread, &pending, 1) => {
+            format!("{it} to change, and goes round until it does")
+        }
         _ => return None,
     };
     Some(format!("{what} (at {})", place(pending.at)))

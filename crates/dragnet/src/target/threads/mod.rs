@@ -20,6 +20,7 @@ use std::sync::Arc;
 use super::{Setting, Target};
 use crate::check::Engine;
 use executor::Program;
+pub(crate) use moments::lost;
 pub use moments::{Moment, Moments, Turn};
 use world::Names;
 
@@ -63,6 +64,7 @@ impl Threads {
                 stack_bytes: 256 << 10,
                 spurious_wakeups: 0,
                 panics_are_fine: false,
+                fruitless_turns: 2,
             },
         }
     }
@@ -77,6 +79,16 @@ impl Threads {
     /// otherwise.
     pub fn spurious_wakeups(mut self, times: u32) -> Self {
         self.setting.spurious_wakeups = times;
+        self
+    }
+
+    /// How often a thread goes round a loop without seeing anything new while others can go on: twice unless said
+    /// otherwise. After that it waits for something that it looks at to change.
+    ///
+    /// A loop that waits for another thread has no end of schedules without this; one that gives up after more turns than
+    /// this is not followed to that end while others can go on, and the verdict says so.
+    pub fn fruitless_turns(mut self, turns: u32) -> Self {
+        self.setting.fruitless_turns = turns;
         self
     }
 

@@ -164,7 +164,7 @@ impl Moments {
 }
 
 /// What is said of a program that does not do the same again.
-fn lost() -> Failure {
+pub(crate) fn lost() -> Failure {
     Failure::new(
         FailureKind::Nondeterminism,
         "the program did not do the same when it was run again; does it read a clock, a random number or an address, or \

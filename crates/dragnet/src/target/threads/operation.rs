@@ -153,6 +153,17 @@ impl Action {
         }
     }
 
+    /// Whether it only looks at its object, and what it saw was no success.
+    pub(crate) fn only_looks(self, way: Way, answer: u32) -> bool {
+        match self {
+            Self::Load | Self::Yield | Self::Look => true,
+            Self::TryLock | Self::TryRead | Self::TryWrite => answer == 0,
+            Self::TryReceive | Self::TrySend | Self::IsFinished => answer == 0,
+            Self::Wake { .. } | Self::Receive { .. } | Self::Park { .. } => way == Ways::TIMEOUT,
+            _ => false,
+        }
+    }
+
     /// The number of its class, if others on the same object are in one at all.
     pub(crate) fn class(self, way: Way) -> Option<usize> {
         let (class, _) = self.classes(way);

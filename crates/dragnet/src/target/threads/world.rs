@@ -6,6 +6,7 @@ use std::collections::HashMap;
 use std::fmt::{self, Debug, Display};
 use std::panic::{self, AssertUnwindSafe, Location};
 use std::ptr;
+use std::rc::Rc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicU32, AtomicU64};
 use std::sync::{Mutex, PoisonError};
@@ -61,6 +62,9 @@ pub(crate) fn is_over(payload: &(dyn Any + Send)) -> bool {
     payload.is::<Over>()
 }
 
+/// How often a thread goes round though nobody else can go on, before that is hopeless.
+const HOPELESS: u32 = 100;
+
 /// How often a thread may catch that.
 const PATIENCE: u32 = 100;
 
@@ -107,6 +111,8 @@ pub(crate) struct Setting {
     pub(crate) spurious_wakeups: u32,
     /// Whether a panic of a thread is only told to who joins it.
     pub(crate) panics_are_fine: bool,
+    /// How often a thread may go round without seeing anything new while others can go on.
+    pub(crate) fruitless_turns: u32,
 }
 
 /// The threads of all executions: each by whose child it is, and the how manyeth.
@@ -207,6 +213,8 @@ pub(crate) struct State {
     pub(crate) events: Vec<Event>,
     pub(crate) clocks: Clocks,
     pub(super) failure: Option<Failure>,
+    /// Whether a thread had to wait because it went round without seeing anything new.
+    pub(crate) went_round: bool,
     /// A thread that has just been spawned and has not begun.
     pub(super) newborn: Option<(ThreadId, Body)>,
     statics: HashMap<usize, (ObjectId, Option<statics::Copy>)>,
@@ -234,12 +242,60 @@ pub(crate) struct Thread {
     yielder: *const Yielder<(), ()>,
     /// How often it has been told that the execution is over.
     told: u32,
+    round: Round,
+    /// The same before its last operation, if that did something.
+    round_before: Round,
     time: Duration,
     locals: HashMap<usize, Box<dyn Any>>,
 }
 
+/// What a thread has seen since it last did something, or saw something new: whether it goes round and round.
+#[derive(Default)]
+struct Round {
+    /// What it saw, where, and how often that had changed by then.
+    seen: Vec<Sight>,
+    /// Where it came round first.
+    head: Option<Sight>,
+    /// How often it has come round.
+    turns: u32,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Sight {
+    at: &'static Location<'static>,
+    object: ObjectId,
+    version: u32,
+}
+
+impl Round {
+    /// The thread has done something, or seen something new.
+    fn begin(&mut self) {
+        self.seen.clear();
+        self.head = None;
+        self.turns = 0;
+    }
+
+    /// The thread has looked at something.
+    fn see(&mut self, sight: Sight) {
+        let same = |seen: &&Sight| seen.at == sight.at && seen.object == sight.object;
+        match self.seen.iter().find(same) {
+            Some(seen) if *seen == sight => {
+                let head = *self.head.get_or_insert(sight);
+                self.turns += u32::from(head == sight);
+            }
+            Some(_) => {
+                self.begin();
+                self.seen.push(sight);
+            }
+            None => self.seen.push(sight),
+        }
+    }
+}
+
 pub(crate) struct Object {
     pub(crate) model: Model,
+    /// How often it may have changed.
+    version: u32,
     /// What comes before the next operation that does not commute with a class.
     rows: [Option<Row>; CLASSES],
     pub(crate) events: Vec<EventId>,
@@ -258,6 +314,10 @@ pub(crate) struct Event {
     pub(crate) row: Row,
     /// What the object was before it.
     pub(crate) before: Model,
+    /// Whether it may have changed the object.
+    pub(crate) changes: bool,
+    /// What its thread had gone round on, if it went on only because one of these changed: how often each had by then.
+    pub(crate) went_round_on: Option<Rc<[(ObjectId, u32)]>>,
 }
 
 impl State {
@@ -269,6 +329,7 @@ impl State {
             events: Vec::new(),
             clocks: Clocks::new(),
             failure: None,
+            went_round: false,
             newborn: None,
             statics: HashMap::new(),
         }
@@ -281,6 +342,7 @@ impl State {
         self.events.clear();
         self.clocks.clear();
         self.failure = None;
+        self.went_round = false;
         self.newborn = None;
         self.statics.clear();
     }
@@ -330,24 +392,53 @@ impl State {
         events.fold(0, u64::wrapping_add)
     }
 
-    /// The ways in which threads can go on.
-    pub(super) fn enabled(&self, ways: &mut Vec<Way>, enabled: &mut Vec<(ThreadId, Way)>) {
+    /// The ways in which threads can go on. Those that go round without seeing anything new wait for the others.
+    pub(super) fn enabled(
+        &mut self,
+        turns: u32,
+        ways: &mut Vec<Way>,
+        enabled: &mut Vec<(ThreadId, Way)>,
+    ) {
         enabled.clear();
-        for &id in &self.order {
-            let thread = self.thread(id);
-            if let Some(pending) = thread.pending {
+        for patience in [turns, HOPELESS] {
+            let mut in_vain = false;
+            for &id in &self.order {
+                let Some(pending) = self.thread(id).pending else {
+                    continue;
+                };
+                if self.goes_round(id, &pending, patience) {
+                    in_vain = true;
+                    continue;
+                }
                 ways.clear();
                 let model = &self.object(pending.object).model;
                 model.ways(id, pending.action, ways);
                 enabled.extend(ways.iter().map(|&way| (id, way)));
             }
+            self.went_round |= in_vain;
+            if !in_vain || !enabled.is_empty() {
+                return;
+            }
         }
+    }
+
+    /// Whether a thread has gone round so often and would see nothing new if it did so again.
+    pub(crate) fn goes_round(&self, thread: ThreadId, pending: &Operation, turns: u32) -> bool {
+        let round = &self.thread(thread).round;
+        let is_head = |head: Sight| head.at == pending.at && head.object == pending.object;
+        round.turns >= turns
+            && round.head.is_some_and(is_head)
+            && round
+                .seen
+                .iter()
+                .all(|seen| self.object(seen.object).version == seen.version)
     }
 
     fn add_object(&mut self, model: Model, made: Option<&'static Location<'static>>) -> ObjectId {
         let id = ObjectId(self.objects.len() as u32);
         self.objects.push(Object {
             model,
+            version: 0,
             rows: [None; CLASSES],
             events: Vec::new(),
             made,
@@ -385,10 +476,55 @@ impl State {
             answer: 0,
             yielder: ptr::null(),
             told: 0,
+            round: Round::default(),
+            round_before: Round::default(),
             time,
             locals: HashMap::new(),
         });
         self.order.push(id);
+    }
+
+    /// A thread that went round goes on because something has changed: it comes after that.
+    fn follow_what_changed(
+        &mut self,
+        thread: ThreadId,
+        operation: &Operation,
+        row: Row,
+    ) -> Option<Rc<[(ObjectId, u32)]>> {
+        let round = &self.thread(thread).round;
+        let is_head = |head: &Sight| head.at == operation.at && head.object == operation.object;
+        round.head.as_ref().filter(|head| is_head(head))?;
+        let seen = round.seen.iter().map(|seen| (seen.object, seen.version));
+        let seen: Rc<[(ObjectId, u32)]> = seen.collect();
+        for &(object, version) in &*seen {
+            let object = &self.objects[object.0 as usize];
+            if object.version != version {
+                for other in object.rows.into_iter().flatten() {
+                    self.clocks.join(row, other);
+                }
+            }
+        }
+        Some(seen)
+    }
+
+    /// The last operation of the running thread turned out to have changed nothing.
+    fn take_back_change(&mut self, thread: ThreadId) {
+        let mut events = self.events.iter_mut().rev();
+        let Some(last) = events.find(|event| event.thread == thread) else {
+            return;
+        };
+        last.changes = false;
+        let operation = last.operation;
+        let known = &mut self.objects[operation.object.0 as usize];
+        known.version -= 1;
+        let sight = Sight {
+            at: operation.at,
+            object: operation.object,
+            version: known.version,
+        };
+        let this = self.thread_mut(thread);
+        std::mem::swap(&mut this.round, &mut this.round_before);
+        this.round.see(sight);
     }
 
     /// A thread goes on with the operation that it has come to.
@@ -403,7 +539,17 @@ impl State {
         let before = known.model.clone();
         let outcome = known.model.perform(thread, action, way, event);
         known.events.push(event);
+        let looks = action.only_looks(way, outcome.answer);
+        let version = known.version;
+        known.version += u32::from(!looks);
+        let sight = Sight {
+            at: operation.at,
+            object,
+            version,
+        };
         let row = self.clocks.after(row);
+        let went_round_on = self.follow_what_changed(thread, &operation, row);
+        let known = &mut self.objects[object.0 as usize];
         for rival in action.rivals(way) {
             if let Some(other) = known.rows[rival] {
                 self.clocks.join(row, other);
@@ -437,8 +583,17 @@ impl State {
             index,
             row,
             before,
+            changes: !looks,
+            went_round_on,
         });
         let this = self.thread_mut(thread);
+        match looks {
+            true => this.round.see(sight),
+            false => {
+                std::mem::swap(&mut this.round, &mut this.round_before);
+                this.round.begin();
+            }
+        }
         this.row = row;
         this.answer = outcome.answer;
         this.ended = action == Action::End;
@@ -706,6 +861,14 @@ impl World {
             let object = self.object(handle, model);
             let mut state = self.state.borrow_mut();
             state.objects[object.0 as usize].model.add_sender();
+        }
+    }
+
+    /// The last operation of the running thread, which could have changed something, did not.
+    pub(crate) fn changed_nothing(&self) {
+        if !self.over.get() {
+            let thread = self.running.get();
+            self.state.borrow_mut().take_back_change(thread);
         }
     }
 

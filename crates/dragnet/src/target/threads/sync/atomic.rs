@@ -92,8 +92,14 @@ macro_rules! atomic {
                 success: Ordering,
                 failure: Ordering,
             ) -> Result<$type, $type> {
-                turn(&self.handle, &self.value, Action::Modify, Location::caller())
-                    .compare_exchange(current, new, success, failure)
+                let value = turn(&self.handle, &self.value, Action::Modify, Location::caller());
+                let exchanged = value.compare_exchange(current, new, success, failure);
+                if exchanged.is_err()
+                    && let Some(world) = world::current()
+                {
+                    world.changed_nothing();
+                }
+                exchanged
             }
 
             /// The same. Under a check it does not fail for no reason.
