@@ -54,6 +54,8 @@ fn install_hook() {
     INSTALLED.call_once(|| {
         let before = panic::take_hook();
         panic::set_hook(Box::new(move |info: &PanicHookInfo<'_>| {
+            #[cfg(feature = "threads")]
+            crate::target::threads::world::leave_by_panic();
             if CATCHING.get() {
                 LOCATION.replace(info.location().map(ToString::to_string));
             } else {

@@ -221,3 +221,89 @@ fn a_loop_that_gives_up_is_followed_to_its_end_when_nobody_else_can_go_on() {
     .run()
     .assert_holds();
 }
+
+/// Panics when it is dropped while its thread is taken out of an execution.
+struct Fussy;
+
+impl Drop for Fussy {
+    fn drop(&mut self) {
+        panic!("dropped too early");
+    }
+}
+
+#[test]
+fn what_panics_when_it_is_dropped_does_not_end_the_checker() {
+    let check = || {
+        Check::new(Threads::new(|| {
+            let lock = Arc::new(Mutex::new(()));
+            let other = Arc::clone(&lock);
+            let held = lock.lock().unwrap();
+            let fussy = Fussy;
+            let other = thread::spawn(move || drop(other.lock().unwrap()));
+            // The other waits for the lock, and this one for the other.
+            other.join().unwrap();
+            drop(held);
+            std::mem::forget(fussy);
+        }))
+    };
+    for engine in [Engine::Schedules, Engine::Breadth] {
+        let verdict = check().engine(engine).run();
+        let violation = verdict.violation().expect("both wait");
+        assert!(matches!(violation.kind, ViolationKind::Deadlock(_)));
+    }
+}
+
+#[test]
+fn a_program_that_catches_every_panic_is_taken_out_of_an_execution_all_the_same() {
+    let verdict = Check::new(Threads::new(|| {
+        let lock = Mutex::new(());
+        let _held = lock.lock().unwrap();
+        loop {
+            let again = std::panic::catch_unwind(|| drop(lock.lock()));
+            if again.is_ok() {
+                break;
+            }
+        }
+    }))
+    .run();
+    assert!(matches!(
+        verdict.violation().expect("it waits for itself").kind,
+        ViolationKind::Deadlock(_)
+    ));
+}
+
+#[test]
+fn a_panic_that_is_caught_is_no_failure_and_poisons() {
+    Check::new(Threads::new(|| {
+        let lock = Arc::new(Mutex::new(0));
+        let other = Arc::clone(&lock);
+        let other = thread::spawn(move || {
+            let caught = std::panic::catch_unwind(move || {
+                let mut guard = other.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+                *guard += 1;
+                panic!("half way");
+            });
+            assert!(caught.is_err());
+        });
+        let seen = match lock.lock() {
+            Ok(guard) => *guard,
+            Err(poisoned) => 10 + *poisoned.into_inner(),
+        };
+        assert!(seen == 0 || seen == 11, "{seen}");
+        other.join().unwrap();
+        assert!(lock.is_poisoned());
+    }))
+    .run()
+    .assert_holds();
+}
+
+#[test]
+fn who_joins_a_thread_that_panics_learns_of_it_where_panics_are_fine() {
+    let program = || {
+        let other = thread::spawn(|| panic!("on purpose"));
+        assert!(other.join().is_err());
+    };
+    let check = |threads: Threads| Check::new(threads).run();
+    assert!(check(Threads::new(program)).violation().is_some());
+    check(Threads::new(program).panics_are_fine()).assert_holds();
+}

@@ -72,10 +72,11 @@ impl Schedules<'_> {
         };
         let first = lock(&shared.tree).first();
         std::thread::scope(|scope| {
-            for _ in 1..self.workers {
-                scope.spawn(|| super::quiet::silence_tracing(|| self.work(&shared, None)));
+            let mut first = Some((first, 0));
+            for _ in 0..self.workers {
+                let (shared, first) = (&shared, first.take());
+                scope.spawn(move || super::quiet::silence_tracing(|| self.work(shared, first)));
             }
-            self.work(&shared, Some((first, 0)));
         });
         shared
             .explored
@@ -110,12 +111,19 @@ impl Schedules<'_> {
         (decisions, finish)
     }
 
+    /// Runs executions until there are no more, each on a thread of the operating system that is fit for it.
     fn work(&self, shared: &Shared, first: Option<(Vec<Leg>, usize)>) {
         let mut executor = Executor::new(Arc::clone(self.program));
         let mut next = first.or_else(|| self.claim(shared));
         while let Some((legs, new)) = next {
             self.run(shared, &mut executor, legs, new);
             next = self.claim(shared);
+            if executor.is_spoiled() && next.is_some() {
+                std::thread::scope(|scope| {
+                    scope.spawn(|| super::quiet::silence_tracing(|| self.work(shared, next)));
+                });
+                return;
+            }
         }
     }
 

@@ -9,19 +9,16 @@ use crate::explore::limits::Gauge;
 use crate::target::threads::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use crate::target::threads::sync::{Condvar as OurCondvar, Mutex as OurMutex};
 use crate::target::threads::thread;
-use crate::target::threads::world::{Names, Setting};
+use crate::target::threads::world::Setting;
 
 fn program(main: impl Fn() + Send + Sync + 'static) -> Arc<Program> {
-    Arc::new(Program {
-        main: Box::new(main),
-        setting: Setting {
-            stack_bytes: 64 << 10,
-            spurious_wakeups: 0,
-            panics_are_fine: false,
-            fruitless_turns: 2,
-        },
-        names: Arc::new(Names::default()),
-    })
+    let setting = Setting {
+        stack_bytes: 64 << 10,
+        spurious_wakeups: 0,
+        panics_are_fine: false,
+        fruitless_turns: 2,
+    };
+    Arc::new(Program::new(Box::new(main), setting))
 }
 
 fn explore(program: &Arc<Program>, reduction: Reduction, workers: usize) -> Explored {

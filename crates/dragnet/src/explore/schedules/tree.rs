@@ -208,8 +208,23 @@ impl Tree {
             let child = self.node(child);
             !child.visited && child.transition == transition
         });
-        let node = planned.unwrap_or_else(|| self.open_child(parent, transition));
-        self.visit(node);
+        let node = match planned {
+            Some(planned) => {
+                self.visit(planned);
+                planned
+            }
+            None => {
+                let node = self.add(parent, transition);
+                let siblings = self.node_mut(parent);
+                siblings.children.push(node);
+                let earlier = siblings.taken.clone();
+                siblings.taken.push(transition);
+                let this = self.node_mut(node);
+                this.earlier = earlier;
+                this.visited = true;
+                node
+            }
+        };
         self.node_mut(node).active_below += 1;
         self.leg(node)
     }

@@ -1,6 +1,8 @@
 //! Runs a program again and again, each time as a director says.
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::Relaxed;
 
 use corosensei::stack::DefaultStack;
 use corosensei::{Coroutine, CoroutineResult};
@@ -15,6 +17,28 @@ pub(crate) struct Program {
     pub(crate) main: Box<dyn Fn() + Send + Sync>,
     pub(crate) setting: Setting,
     pub(crate) names: Arc<Names>,
+    /// Whether an execution has spoilt the thread of the operating system that it ran on.
+    spoils: AtomicBool,
+}
+
+impl Program {
+    pub(crate) fn new(main: Box<dyn Fn() + Send + Sync>, setting: Setting) -> Self {
+        Self {
+            main,
+            setting,
+            names: Arc::default(),
+            spoils: AtomicBool::new(false),
+        }
+    }
+
+    /// Does work in which an execution is run, where it can do no harm.
+    pub(crate) fn apart<R: Send>(&self, work: impl FnOnce() -> R + Send) -> R {
+        if !self.spoils.load(Relaxed) {
+            return work();
+        }
+        let done = std::thread::scope(|scope| scope.spawn(work).join());
+        done.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    }
 }
 
 /// A thread goes on, in one of the ways that are open to it.
@@ -62,6 +86,11 @@ impl Executor {
     /// What the last execution consisted of.
     pub(crate) fn state(&self) -> std::cell::Ref<'_, State> {
         self.world.state().borrow()
+    }
+
+    /// Whether this thread of the operating system can run no further execution.
+    pub(crate) fn is_spoiled(&self) -> bool {
+        self.world.is_spoiled()
     }
 
     /// Runs the program once.
@@ -164,7 +193,10 @@ impl Executor {
                 // are younger, and have been taken apart before.
                 unsafe { fiber.force_reset() };
             }
-            self.stacks.push(fiber.into_stack());
+            match self.world.is_spoiled() {
+                true => self.program.spoils.store(true, Relaxed),
+                false => self.stacks.push(fiber.into_stack()),
+            }
         }
         self.world.state().borrow_mut().order = order;
     }

@@ -15,14 +15,11 @@ pub mod sync;
 pub mod thread;
 pub(crate) mod world;
 
-use std::sync::Arc;
-
 use super::{Setting, Target};
 use crate::check::Engine;
 use executor::Program;
 pub(crate) use moments::lost;
 pub use moments::{Moment, Moments, Turn};
-use world::Names;
 
 /// A program with threads: what is checked is every schedule of them that matters.
 ///
@@ -105,11 +102,7 @@ impl Target for Threads {
     type View<'a> = &'a Moment;
 
     fn prepare(self, _setting: &Setting) -> Moments {
-        Moments::new(Program {
-            main: self.main,
-            setting: self.setting,
-            names: Arc::new(Names::default()),
-        })
+        Moments::new(Program::new(self.main, self.setting))
     }
 
     fn view<'a>(_system: &'a Moments, state: &'a Moment) -> &'a Moment {

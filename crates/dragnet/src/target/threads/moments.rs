@@ -109,7 +109,15 @@ impl Moments {
     }
 
     /// Runs the program along decisions, and shows what it has come to.
-    fn along<R>(
+    fn along<R: Send>(
+        &self,
+        decisions: &[Transition],
+        look: impl FnOnce(&State, &Along<'_>) -> R + Send,
+    ) -> Result<R, (R, Failure)> {
+        self.program.apart(|| self.along_here(decisions, look))
+    }
+
+    fn along_here<R>(
         &self,
         decisions: &[Transition],
         look: impl FnOnce(&State, &Along<'_>) -> R,
@@ -127,7 +135,9 @@ impl Moments {
         };
         let finish = executor.run(&mut along);
         let seen = look(&executor.state(), &along);
-        idle().push(Idle(executor));
+        if !executor.is_spoiled() {
+            idle().push(Idle(executor));
+        }
         match finish {
             Finish::Failed(failure) => Err((seen, failure)),
             _ if along.lost || along.taken < decisions.len() => Err((seen, lost())),

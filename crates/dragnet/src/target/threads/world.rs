@@ -62,6 +62,20 @@ pub(crate) fn is_over(payload: &(dyn Any + Send)) -> bool {
     payload.is::<Over>()
 }
 
+/// Where something panics: leaves a thread where it is that is on its way out of an execution that is over.
+///
+/// To go on would end the process, as whatever panics while it unwinds does. The thread of the operating system is not as
+/// it was after this, and runs no execution any more.
+pub(crate) fn leave_by_panic() {
+    if let Some(world) = current()
+        && world.is_over()
+        && world.state.borrow().thread(world.running()).told > 0
+    {
+        world.spoiled.set(true);
+        world.suspend(world.running());
+    }
+}
+
 /// How often a thread goes round though nobody else can go on, before that is hopeless.
 const HOPELESS: u32 = 100;
 
@@ -200,6 +214,8 @@ pub(crate) struct World {
     pub(super) setting: Setting,
     names: std::sync::Arc<Names>,
     over: Cell<bool>,
+    /// Whether the thread of the operating system can run no further execution.
+    spoiled: Cell<bool>,
     running: Cell<ThreadId>,
     state: RefCell<State>,
 }
@@ -607,6 +623,7 @@ impl World {
             setting,
             names,
             over: Cell::new(true),
+            spoiled: Cell::new(false),
             running: Cell::new(Names::MAIN),
             state: RefCell::new(State::new()),
         }
@@ -641,6 +658,11 @@ impl World {
     /// From here on primitives do nothing, and threads are taken apart.
     pub(super) fn end(&self) {
         self.over.set(true);
+    }
+
+    /// Whether the thread of the operating system can run no further execution.
+    pub(super) fn is_spoiled(&self) -> bool {
+        self.spoiled.get()
     }
 
     /// Whether the execution is over, and primitives do nothing.
