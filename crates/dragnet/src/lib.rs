@@ -64,6 +64,9 @@
 //!
 //! # Features
 //!
+//! `threads`: [`Threads`], programs with threads, and the primitives that they are built from; without it `sync` and
+//! `thread` are those of `std`.
+//!
 //! `sterile` (Linux with glibc, x86_64 and aarch64): handlers that read the clock, build hash maps or draw random
 //! numbers through `std` or the `getrandom` crates behave the same in every run and every process, with no change to
 //! their source. The time begins anew in every run of a handler and moves when somebody looks; random numbers follow
