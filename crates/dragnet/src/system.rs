@@ -156,6 +156,11 @@ pub trait System: Send + Sync {
         let _ = self.next(state, event);
     }
 
+    /// Whether [`reenact`](System::reenact) runs everything from the start, and not only the code for one event.
+    fn reenacts_from_the_start(&self) -> bool {
+        false
+    }
+
     /// A start state as a person wants to read it in front of a counterexample: one line a component.
     fn introduce(&self, state: &Self::State) -> Vec<String> {
         vec![format!("{state:?}")]

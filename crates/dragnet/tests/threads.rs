@@ -1,5 +1,6 @@
 //! Programs with threads, and what a check says of them.
 
+use dragnet::cell::UnsafeCell;
 use dragnet::sync::atomic::{AtomicU32, Ordering::SeqCst};
 use dragnet::sync::{Arc, Condvar, Mutex};
 use dragnet::{Check, Engine, Outcome, Reduction, Threads, ViolationKind, thread};
@@ -279,7 +280,9 @@ fn a_panic_that_is_caught_is_no_failure_and_poisons() {
         let other = Arc::clone(&lock);
         let other = thread::spawn(move || {
             let caught = std::panic::catch_unwind(move || {
-                let mut guard = other.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+                let mut guard = other
+                    .lock()
+                    .unwrap_or_else(|poisoned| poisoned.into_inner());
                 *guard += 1;
                 panic!("half way");
             });
@@ -306,4 +309,45 @@ fn who_joins_a_thread_that_panics_learns_of_it_where_panics_are_fine() {
     let check = |threads: Threads| Check::new(threads).run();
     assert!(check(Threads::new(program)).violation().is_some());
     check(Threads::new(program).panics_are_fine()).assert_holds();
+}
+
+/// Data and the flag that says who may come to it.
+struct Slot {
+    full: AtomicU32,
+    data: UnsafeCell<u32>,
+}
+
+// SAFETY: this is what the checks are for.
+unsafe impl Sync for Slot {}
+
+#[test]
+fn data_that_nothing_orders_is_a_race_even_if_nothing_comes_of_it() {
+    let check = |waits: bool| {
+        Check::new(Threads::new(move || {
+            let slot = Arc::new(Slot {
+                full: AtomicU32::new(0),
+                data: UnsafeCell::new(0),
+            });
+            let other = Arc::clone(&slot);
+            let other = thread::spawn(move || {
+                // SAFETY: nobody reads it before it is full.
+                other.data.with_mut(|data| unsafe { *data = 7 });
+                other.full.store(1, SeqCst);
+            });
+            if slot.full.load(SeqCst) == 1 || !waits {
+                // SAFETY: it is full, or this is the race.
+                assert!(slot.data.with(|data| unsafe { *data }) % 7 == 0);
+            }
+            other.join().unwrap();
+        }))
+        .run()
+    };
+    check(true).assert_holds();
+    let verdict = check(false);
+    let described = verdict.violation().expect("nobody waits").describe();
+    assert!(described.contains("data race: "), "{described}");
+    assert!(
+        described.contains("nothing orders the one before the other"),
+        "{described}"
+    );
 }

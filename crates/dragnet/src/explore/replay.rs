@@ -182,7 +182,10 @@ fn reenact<T: Target>(prepared: &Prepared<T>, trace: &Trace) -> Result<Verdict, 
         let mut text = String::new();
         told.render(number + 1, 2, Style::plain(), &mut text);
         print!("{text}");
-        prepared.system.reenact(before, &step.event);
+        let last = number + 1 == execution.steps.len();
+        if last || !prepared.system.reenacts_from_the_start() {
+            prepared.system.reenact(before, &step.event);
+        }
         before = step.after.as_ref().unwrap_or(before);
     }
     Ok(Verdict {

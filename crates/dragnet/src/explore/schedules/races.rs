@@ -118,12 +118,9 @@ impl<'a> Witness<'a> {
                 || previous.is_some_and(|previous| state.is_before(other, previous))
                 || self.is_before_birth(other, thread);
             if is_past {
-                if that
-                    .operation
-                    .action
-                    .depends(that.way, that.operation.action, that.way)
-                {
-                    // All that does not commute with it is as old.
+                let action = that.operation.action;
+                if action.covers(that.way, operation.action, way) {
+                    // All that it matters to is as old.
                     break;
                 }
                 continue;

@@ -4,6 +4,7 @@
 //! on something that it shares; which thread goes on there is decided outside. So an execution is a sequence of
 //! decisions, and the same decisions give the same execution.
 
+pub mod cell;
 mod clocks;
 mod describe;
 pub(crate) mod executor;

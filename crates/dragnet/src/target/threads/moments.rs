@@ -244,7 +244,9 @@ impl System for Moments {
         step.unwrap_or_else(|(step, _)| step)
     }
 
-    fn reenact(&self, _state: &Moment, _event: &Turn) {}
+    fn reenacts_from_the_start(&self) -> bool {
+        true
+    }
 
     fn introduce(&self, _state: &Moment) -> Vec<String> {
         vec!["the first thread, `main`, begins".to_owned()]

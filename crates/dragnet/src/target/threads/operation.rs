@@ -176,6 +176,14 @@ impl Action {
         (0..CLASSES).filter(move |class| rivals >> class & 1 == 1)
     }
 
+    /// Whether everything that another operation on the same object does not commute with does not commute with this one
+    /// either.
+    pub(crate) fn covers(self, way: Way, other: Self, others_way: Way) -> bool {
+        let (_, rivals) = self.classes(way);
+        let (_, others) = other.classes(others_way);
+        others & !rivals == 0
+    }
+
     /// Whether it matters which of two operations on the same object comes first.
     pub(crate) fn depends(self, way: Way, other: Self, others_way: Way) -> bool {
         let (class, _) = self.classes(way);

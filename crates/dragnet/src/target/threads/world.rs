@@ -315,9 +315,21 @@ pub(crate) struct Object {
     /// What comes before the next operation that does not commute with a class.
     rows: [Option<Row>; CLASSES],
     pub(crate) events: Vec<EventId>,
+    /// Who has come to it without an operation: the last to change it, and those who have looked since.
+    accesses: Vec<Access>,
     /// Where it was made, if that is known.
     pub(crate) made: Option<&'static Location<'static>>,
     pub(crate) thread: Option<ThreadId>,
+}
+
+/// A thread has come to data that nothing guards.
+#[derive(Clone, Copy)]
+struct Access {
+    thread: ThreadId,
+    /// How many events the thread had had by then.
+    steps: u32,
+    changes: bool,
+    at: &'static Location<'static>,
 }
 
 #[derive(Clone)]
@@ -457,6 +469,7 @@ impl State {
             version: 0,
             rows: [None; CLASSES],
             events: Vec::new(),
+            accesses: Vec::new(),
             made,
             thread: None,
         });
@@ -706,6 +719,59 @@ impl World {
         let key = u64::from(self.serial.get()) << 32 | u64::from(object.0);
         handle.key.store(key, Relaxed);
         object
+    }
+
+    /// The running thread comes to data that nothing guards. It fails when another does so, one of them changes it, and
+    /// nothing orders the one before the other.
+    pub(crate) fn access(
+        &self,
+        handle: &Handle,
+        model: impl FnOnce() -> Model,
+        changes: bool,
+        at: &'static Location<'static>,
+    ) {
+        if self.over.get() {
+            return;
+        }
+        let object = self.object(handle, model);
+        let me = self.running.get();
+        let raced = {
+            let state = &mut *self.state.borrow_mut();
+            let (row, steps) = (state.thread(me).row, state.thread(me).steps);
+            let this = Access {
+                thread: me,
+                steps,
+                changes,
+                at,
+            };
+            let accesses = &mut state.objects[object.0 as usize].accesses;
+            let unordered = |other: &&Access| {
+                other.thread != me
+                    && (changes || other.changes)
+                    && state.clocks.of(row, other.thread) <= other.steps
+            };
+            let raced = accesses.iter().find(unordered).copied();
+            if changes {
+                accesses.clear();
+            }
+            accesses.retain(|other| other.changes || other.thread != me);
+            accesses.push(this);
+            raced
+        };
+        if let Some(other) = raced {
+            let does = |changes| if changes { "changes" } else { "reads" };
+            let message = format!(
+                "data race: {} {} what {} {} at {}, and nothing orders the one before the other",
+                self.names.of(me),
+                does(changes),
+                self.names.of(other.thread),
+                does(other.changes),
+                other.at
+            );
+            let at = Some(at.to_string());
+            self.fail(Failure::new(FailureKind::Assertion, message, at));
+            self.leave_if_over();
+        }
     }
 
     /// Where the data of an object is: in its place, or for a static in a copy that belongs to the execution.
