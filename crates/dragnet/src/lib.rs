@@ -98,7 +98,7 @@ pub use target::nodes::{
     restarts,
 };
 #[cfg(feature = "threads")]
-pub use target::threads::{Moment, Moments, Threads, Turn, cell, sync, thread};
+pub use target::threads::{Moment, Moments, Threads, Turn, cell, sync, thread, time};
 pub use target::{NodeWork, Setting, Target, Watch};
 pub use trace::{
     Effect, Exchange, Fingerprint, Key, SavedMessage, SavedNode, SavedState, SavedTimer,

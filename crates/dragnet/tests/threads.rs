@@ -3,6 +3,7 @@
 use dragnet::cell::UnsafeCell;
 use dragnet::sync::atomic::{AtomicU32, Ordering::SeqCst};
 use dragnet::sync::{Arc, Condvar, Mutex};
+use dragnet::time::{Duration, Instant};
 use dragnet::{Check, Engine, Outcome, Reduction, Threads, ViolationKind, thread};
 
 /// Two threads add one each; what one adds between the other's look and write is lost.
@@ -350,4 +351,20 @@ fn data_that_nothing_orders_is_a_race_even_if_nothing_comes_of_it() {
         described.contains("nothing orders the one before the other"),
         "{described}"
     );
+}
+
+#[test]
+fn time_passes_for_who_sleeps_and_for_who_hears_of_it() {
+    let began = std::time::Instant::now();
+    Check::new(Threads::new(|| {
+        let hour = Duration::from_secs(3600);
+        let start = Instant::now();
+        let other = thread::spawn(move || thread::sleep(hour));
+        assert_eq!(start.elapsed(), Duration::ZERO, "nobody has told us");
+        other.join().unwrap();
+        assert_eq!(start.elapsed(), hour);
+    }))
+    .run()
+    .assert_holds();
+    assert!(began.elapsed() < Duration::from_secs(600));
 }

@@ -14,6 +14,7 @@ pub(crate) mod operation;
 mod statics;
 pub mod sync;
 pub mod thread;
+pub mod time;
 pub(crate) mod world;
 
 use super::{Setting, Target};

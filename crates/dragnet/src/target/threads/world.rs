@@ -231,6 +231,8 @@ pub(crate) struct State {
     pub(super) failure: Option<Failure>,
     /// Whether a thread had to wait because it went round without seeing anything new.
     pub(crate) went_round: bool,
+    /// Whether time has passed for anybody.
+    time_passes: bool,
     /// A thread that has just been spawned and has not begun.
     pub(super) newborn: Option<(ThreadId, Body)>,
     statics: HashMap<usize, (ObjectId, Option<statics::Copy>)>,
@@ -262,6 +264,8 @@ pub(crate) struct Thread {
     /// The same before its last operation, if that did something.
     round_before: Round,
     time: Duration,
+    /// What time it was for it at each of its events, if time has passed for anybody.
+    times: Vec<Duration>,
     locals: HashMap<usize, Box<dyn Any>>,
 }
 
@@ -358,6 +362,7 @@ impl State {
             clocks: Clocks::new(),
             failure: None,
             went_round: false,
+            time_passes: false,
             newborn: None,
             statics: HashMap::new(),
         }
@@ -371,6 +376,7 @@ impl State {
         self.clocks.clear();
         self.failure = None;
         self.went_round = false;
+        self.time_passes = false;
         self.newborn = None;
         self.statics.clear();
     }
@@ -508,9 +514,29 @@ impl State {
             round: Round::default(),
             round_before: Round::default(),
             time,
+            times: Vec::new(),
             locals: HashMap::new(),
         });
         self.order.push(id);
+    }
+
+    /// It is as late for a thread as it was for all that comes before its last event.
+    fn hear_of_time(&mut self, thread: ThreadId, row: Row) {
+        let clock = self.clocks.row(row).iter();
+        let heard = self
+            .threads
+            .iter()
+            .zip(clock)
+            .filter_map(|(other, &count)| {
+                let last = (count as usize).checked_sub(1)?;
+                other.as_ref()?.times.get(last).copied()
+            });
+        let heard = heard.max().unwrap_or_default();
+        let this = self.thread_mut(thread);
+        this.time = this.time.max(heard);
+        let steps = this.steps as usize;
+        this.times.resize(steps, Duration::ZERO);
+        this.times[steps - 1] = this.time;
     }
 
     /// A thread that went round goes on because something has changed: it comes after that.
@@ -615,6 +641,9 @@ impl State {
             changes: !looks,
             went_round_on,
         });
+        if self.time_passes {
+            self.hear_of_time(thread, row);
+        }
         let this = self.thread_mut(thread);
         match looks {
             true => this.round.see(sight),
@@ -984,6 +1013,7 @@ impl World {
     /// Time passes for the running thread.
     pub(crate) fn pass(&self, time: Duration) {
         let mut state = self.state.borrow_mut();
+        state.time_passes = true;
         let this = state.thread_mut(self.running.get());
         this.time = this.time.saturating_add(time);
     }
