@@ -127,7 +127,7 @@ impl Schedules<'_> {
         let whole = self.reduction == Reduction::Optimal;
         let reversals = match self.reduction {
             Reduction::None | Reduction::Sleep => Vec::new(),
-            Reduction::Source | Reduction::Optimal => witness.reversals(new, whole),
+            Reduction::Source | Reduction::Optimal => witness.reversals(new),
         };
         {
             let tree = &mut *lock(&shared.tree);
