@@ -6,6 +6,7 @@
 
 mod clocks;
 pub(crate) mod executor;
+pub mod hint;
 pub(crate) mod model;
 pub(crate) mod operation;
 mod statics;

@@ -60,8 +60,8 @@ pub(crate) fn is_over(payload: &(dyn Any + Send)) -> bool {
     payload.is::<Over>()
 }
 
-/// How often a thread may catch that.
-const PATIENCE: u32 = 100;
+/// How often a thread may catch that, or go on with something else on its way out.
+const PATIENCE: u32 = 1_000;
 
 /// A place in an object by which each execution knows it again.
 pub(crate) struct Handle {
@@ -133,6 +133,7 @@ pub(crate) struct World {
     names: std::sync::Arc<Names>,
     over: Cell<bool>,
     running: Cell<ThreadId>,
+    weakly_ordered: Cell<u64>,
     state: RefCell<State>,
 }
 
@@ -147,7 +148,15 @@ pub(crate) struct State {
     pub(super) failure: Option<Failure>,
     /// A thread that has just been spawned and has not begun.
     pub(super) newborn: Option<(ThreadId, Body)>,
-    statics: HashMap<usize, (ObjectId, Option<statics::Copy>)>,
+    /// Statics, by where their handles are.
+    statics: HashMap<usize, Static>,
+}
+
+/// What an execution has instead of a static.
+#[derive(Default)]
+struct Static {
+    object: Option<ObjectId>,
+    copy: Option<statics::Copy>,
 }
 
 pub(super) type Body = Box<dyn FnOnce()>;
@@ -376,6 +385,7 @@ impl World {
             names,
             over: Cell::new(true),
             running: Cell::new(Names::MAIN),
+            weakly_ordered: Cell::new(0),
             state: RefCell::new(State::new()),
         }
     }
@@ -385,6 +395,7 @@ impl World {
         static SERIALS: AtomicU32 = AtomicU32::new(1);
         self.serial.set(SERIALS.fetch_add(1, Relaxed));
         self.over.set(false);
+        self.weakly_ordered.set(0);
         let mut state = self.state.borrow_mut();
         state.clear();
         let name = Some("main".to_owned());
@@ -431,18 +442,15 @@ impl World {
                 ));
             }
             let state = &mut *self.state.borrow_mut();
-            if let Some(&(object, _)) = state.statics.get(&place) {
-                return object;
-            }
-            let object = state.add_object(model(), Some(handle.made));
-            state.statics.insert(place, (object, None));
-            return object;
+            let known = state.statics.get(&place).and_then(|known| known.object);
+            return known.unwrap_or_else(|| {
+                let object = state.add_object(model(), Some(handle.made));
+                state.statics.entry(place).or_default().object = Some(object);
+                object
+            });
         }
         if key != FRESH {
-            self.refuse(format!(
-                "what was made at {} is older than the execution; make it inside",
-                handle.made
-            ));
+            self.refuse_older(handle.made);
         }
         let object = self
             .state
@@ -460,12 +468,9 @@ impl World {
             return data;
         }
         let mut state = self.state.borrow_mut();
-        match state.statics.get_mut(&place) {
-            Some((_, copy)) => copy
-                .get_or_insert_with(|| statics::Copy::of(data))
-                .place(data),
-            None => data,
-        }
+        let known = state.statics.entry(place).or_default();
+        let copy = known.copy.get_or_insert_with(|| statics::Copy::of(data));
+        copy.place(data)
     }
 
     /// The running thread does something to an object that others can notice, and goes on when it is its turn. `None`
@@ -520,9 +525,6 @@ impl World {
 
     /// In an execution that is over, takes the running thread out of it, unless it is on its way.
     fn leave_if_over(&self) {
-        if std::thread::panicking() {
-            return;
-        }
         let me = self.running.get();
         let told = {
             let mut state = self.state.borrow_mut();
@@ -531,10 +533,26 @@ impl World {
             this.told
         };
         if told > PATIENCE {
-            // It catches whatever it is told: it is left where it is.
+            // It catches whatever it is told, or never comes to an end: it is left where it is.
             self.suspend(me);
         }
-        panic::resume_unwind(Box::new(Over));
+        if !std::thread::panicking() {
+            panic::resume_unwind(Box::new(Over));
+        }
+    }
+
+    /// In an execution that is over, leaves the running thread where it is, for want of anything that it could be told.
+    pub(crate) fn stay(&self) -> ! {
+        loop {
+            self.suspend(self.running.get());
+        }
+    }
+
+    /// Ends the execution because it uses something that was made before it.
+    pub(crate) fn refuse_older(&self, made: &'static Location<'static>) -> ! {
+        self.refuse(format!(
+            "what was made at {made} is older than the execution; make it inside"
+        ))
     }
 
     /// Ends the execution because it cannot be judged.
@@ -629,6 +647,18 @@ impl World {
             let mut state = self.state.borrow_mut();
             state.objects[object.0 as usize].model.add_sender();
         }
+    }
+
+    /// Takes note of an operation on an atomic value that asked for a weaker ordering than it gets.
+    pub(crate) fn add_weakly_ordered(&self) {
+        if !self.over.get() {
+            self.weakly_ordered.set(self.weakly_ordered.get() + 1);
+        }
+    }
+
+    /// How many operations were judged as if they were sequentially consistent, and had not asked for it.
+    pub(crate) fn weakly_ordered(&self) -> u64 {
+        self.weakly_ordered.get()
     }
 
     /// The running thread's own value under a key, if it has one.
