@@ -119,7 +119,8 @@ pub(crate) fn verdict(
             .set("reduction", work.reduction.name())
             .set("executions", work.executions)
             .set("blocked_executions", work.blocked_executions)
-            .set("scheduling_points", work.scheduling_points);
+            .set("scheduling_points", work.scheduling_points)
+            .set("weakly_ordered", work.weakly_ordered);
     }
     object
         .set("length", counterexample.map(|found| found.len()))

@@ -73,6 +73,11 @@
 //! from the node, its state and its input; hash maps get the same keys; and each run has a thread of its own, with
 //! fresh thread-locals. Other threads keep the real clock and real random numbers.
 
+//!
+//! `threads`: [`sync`], [`thread`](mod@thread), [`hint`](mod@hint) and [`thread_local!`] are stand-ins for those of `std`.
+//! Under a check each operation on them is a place where another thread may go on; everywhere else they do what the real
+//! ones do. Without the feature they are the real ones, so a program can use them always.
+
 mod catalog;
 mod check;
 mod explore;
@@ -90,6 +95,8 @@ mod weave;
 pub use catalog::{Bug, Entry, Parameter, Selection, SelectionError, Setup, Value, Values, find};
 pub use check::{AnyCheck, Check, Engine, Options, Pruning, Reduction};
 pub use explore::{Control, Progress};
+#[cfg(not(feature = "threads"))]
+pub use std::{hint, sync, thread, thread_local};
 pub use system::{ComponentId, EventKind, Failure, FailureKind, Successor, System};
 pub use target::nodes::{
     ByDebug, BySerde, Cluster, Context, Determinism, Digest, DigestOf, Digested, Either, Faults,
@@ -98,7 +105,7 @@ pub use target::nodes::{
     restarts,
 };
 #[cfg(feature = "threads")]
-pub use target::threads::{Moment, Moments, Threads, Turn, cell, sync, thread, time};
+pub use target::threads::{Moment, Moments, Threads, Turn, cell, choose, hint, sync, thread, time};
 pub use target::{NodeWork, Setting, Target, Watch};
 pub use trace::{
     Effect, Exchange, Fingerprint, Key, SavedMessage, SavedNode, SavedState, SavedTimer,

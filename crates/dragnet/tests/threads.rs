@@ -368,3 +368,38 @@ fn time_passes_for_who_sleeps_and_for_who_hears_of_it() {
     .assert_holds();
     assert!(began.elapsed() < Duration::from_secs(600));
 }
+
+#[test]
+fn a_thread_that_lets_others_go_first_has_not_been_unparked() {
+    let parks = |unparks: bool| {
+        Check::new(Threads::new(move || {
+            let other = thread::spawn(|| {
+                thread::yield_now();
+                thread::park();
+            });
+            if unparks {
+                other.thread().unpark();
+            }
+            other.join().unwrap();
+        }))
+        .run()
+    };
+    parks(true).assert_holds();
+    let described = parks(false)
+        .violation()
+        .expect("it parks for ever")
+        .describe();
+    assert!(described.contains("somebody to unpark it"), "{described}");
+}
+
+#[test]
+fn every_choice_is_tried() {
+    let verdict = Check::new(Threads::new(|| {
+        let other = thread::spawn(|| dragnet::choose(3));
+        let both = (dragnet::choose(2), other.join().unwrap());
+        assert!(both != (1, 3));
+    }))
+    .run();
+    verdict.assert_holds();
+    assert_eq!(verdict.statistics.schedules.unwrap().executions, 6);
+}

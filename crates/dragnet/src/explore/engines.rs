@@ -245,6 +245,7 @@ fn search_schedules<T: Target>(
         executions: explored.executions,
         blocked_executions: explored.blocked_executions,
         scheduling_points: explored.scheduling_points,
+        weakly_ordered: explored.weakly_ordered,
     };
     let turns = moments.program().setting.fruitless_turns;
     let bounds = explored.went_round.then(|| {

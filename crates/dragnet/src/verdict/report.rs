@@ -83,6 +83,9 @@ pub struct ScheduleWork {
     pub blocked_executions: u64,
     /// Decisions which thread goes on, in all executions.
     pub scheduling_points: u64,
+    /// The most operations on atomic values in one execution that asked for less than sequential consistency, and were
+    /// judged as if they had.
+    pub weakly_ordered: u64,
 }
 
 /// What local model checking had to do.

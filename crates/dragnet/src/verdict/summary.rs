@@ -213,6 +213,16 @@ impl Verdict {
                 grouped(statistics.depth)
             ),
         ));
+        if work.weakly_ordered > 0 {
+            lines.push((
+                "memory",
+                format!(
+                    "judged as sequentially consistent, though {} atomic {} of an execution asked for less",
+                    grouped(work.weakly_ordered),
+                    number(work.weakly_ordered, "operation", "operations")
+                ),
+            ));
+        }
         let elapsed = statistics.elapsed.as_secs_f64().max(1e-6);
         lines.push((
             "took",

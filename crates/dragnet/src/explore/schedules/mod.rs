@@ -40,6 +40,8 @@ pub(crate) struct Explored {
     pub(crate) cut_deeper: bool,
     /// Whether a thread had to wait because it went round without seeing anything new.
     pub(crate) went_round: bool,
+    /// The most operations of one execution that asked for a weaker ordering than they got.
+    pub(crate) weakly_ordered: u64,
 }
 
 /// Explores the schedules of a program. `judge` says whether an execution is as it should be.
@@ -177,7 +179,7 @@ impl Schedules<'_> {
         let whole = self.reduction == Reduction::Optimal;
         let reversals = match self.reduction {
             Reduction::None | Reduction::Sleep => Vec::new(),
-            Reduction::Source | Reduction::Optimal => witness.reversals(new, whole),
+            Reduction::Source | Reduction::Optimal => witness.reversals(new),
         };
         {
             let tree = &mut *lock(&shared.tree);
@@ -191,6 +193,7 @@ impl Schedules<'_> {
         }
         let mut explored = lock(&shared.explored);
         explored.went_round |= state.went_round;
+        explored.weakly_ordered = explored.weakly_ordered.max(executor.weakly_ordered());
         if astray && explored.found.is_none() {
             explored.found = Some((taken.clone(), Finish::Failed(lost())));
         }

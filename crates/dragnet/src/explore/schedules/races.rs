@@ -1,6 +1,6 @@
 //! Races: two events of an execution that could come in the other order, and what an execution like that begins with.
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 
 use crate::target::threads::executor::Transition;
 use crate::target::threads::model::{EventId, Model};
@@ -9,6 +9,27 @@ use crate::target::threads::world::State;
 
 /// Whichever way is open.
 pub(super) const ANY_WAY: Way = Way::MAX;
+
+/// How far threads have come from where a reversal begins: by how many of its events, or by something else, of which
+/// nothing is known.
+#[derive(Default)]
+pub(super) struct Gone(HashMap<ThreadId, Option<usize>>);
+
+impl Gone {
+    /// A thread has gone on with a step of a reversal.
+    pub(super) fn take(&mut self, thread: ThreadId, step: Step) {
+        let steps = self.0.entry(thread).or_insert(Some(0));
+        *steps = match step {
+            Step::Event(_) => steps.map(|steps| steps + 1),
+            Step::Reversed => None,
+        };
+    }
+
+    /// A thread has gone on with something else.
+    pub(super) fn leave(&mut self, thread: ThreadId) {
+        self.0.insert(thread, None);
+    }
+}
 
 /// An execution, and what its threads did in it.
 pub(super) struct Witness<'a> {
@@ -62,26 +83,19 @@ impl<'a> Witness<'a> {
     }
 
     /// Every race in which the later one is the event at `from` or behind it, or did not happen at all.
-    pub(super) fn reversals(&self, from: usize, to_the_end: bool) -> Vec<Reversal> {
+    pub(super) fn reversals(&self, from: usize) -> Vec<Reversal> {
         let mut found = Vec::new();
         for event in from..self.state.events.len() {
             let this = &self.state.events[event];
             for way in ways(this.operation.action, this.way) {
-                self.look(
-                    event,
-                    this.thread,
-                    this.operation,
-                    way,
-                    to_the_end,
-                    &mut found,
-                );
+                self.look(event, this.thread, this.operation, way, &mut found);
             }
         }
         let end = self.state.events.len();
         for &thread in &self.state.order {
             if let Some(pending) = self.state.pending(thread) {
                 for way in ways(pending.action, Ways::COME) {
-                    self.look(end, thread, pending, way, to_the_end, &mut found);
+                    self.look(end, thread, pending, way, &mut found);
                 }
             }
         }
@@ -95,7 +109,6 @@ impl<'a> Witness<'a> {
         thread: ThreadId,
         operation: Operation,
         way: Way,
-        to_the_end: bool,
         found: &mut Vec<Reversal>,
     ) {
         let state = self.state;
@@ -119,8 +132,8 @@ impl<'a> Witness<'a> {
                 || self.is_before_birth(other, thread);
             if is_past {
                 let action = that.operation.action;
-                if action.covers(that.way, operation.action, way) {
-                    // All that it matters to is as old.
+                if action.is_rival_of_all(that.way, operation.action, way) {
+                    // All that is left comes before it, so it is past as well.
                     break;
                 }
                 continue;
@@ -128,17 +141,13 @@ impl<'a> Witness<'a> {
             if raced.iter().any(|&later| state.is_before(other, later)) {
                 continue;
             }
-            if !self.is_possible(other, end, thread, operation, way) {
-                continue;
-            }
-            raced.push(other);
-            let last = if to_the_end { state.events.len() } else { end };
             let after_own = own.get(index).copied();
-            let steps = (other + 1..last as EventId).filter(|&event| {
-                !state.is_before(other, event)
-                    && after_own.is_none_or(|own| !state.is_before(own, event))
-            });
-            let steps = steps.map(Step::Event).chain([Step::Reversed]).collect();
+            let Some(steps) = self.steps_instead(other, after_own, thread, operation, way) else {
+                continue;
+            };
+            raced.push(other);
+            let steps = steps.into_iter().map(Step::Event);
+            let steps = steps.chain([Step::Reversed]).collect();
             let any = matches!(operation.action, Action::NotifyOne);
             found.push(Reversal {
                 at: other,
@@ -159,51 +168,87 @@ impl<'a> Witness<'a> {
         state.clocks.of(born, that.thread) > that.index
     }
 
-    /// Whether an operation could have happened in place of an event, after all that does not depend on that.
-    fn is_possible(
+    /// What can happen in place of an event up to where an operation can happen, if it can: all that depends neither on
+    /// that event nor on what the thread did instead of the operation, nor on what keeps the operation from happening.
+    ///
+    /// What comes later in the execution belongs to it too. An operation that comes out in another way than it did may
+    /// depend on events that it did not depend on as it was, so that where it was says nothing.
+    fn steps_instead(
         &self,
         instead: EventId,
-        end: usize,
+        own: Option<EventId>,
         thread: ThreadId,
         operation: Operation,
         way: Way,
-    ) -> bool {
+    ) -> Option<Vec<EventId>> {
         let state = self.state;
-        if !self.may_go_round(instead, end, thread) {
-            return false;
+        if !self.may_go_round(instead, own) {
+            return None;
         }
-        let before = &state.events[instead as usize].before;
-        if matches!(before, Model::Memory) {
-            return true;
-        }
-        let mut model = before.clone();
-        let events = &state.object(operation.object).events;
-        let first = events.partition_point(|&event| event <= instead);
-        for &event in &events[first..] {
-            if event as usize >= end {
-                break;
+        let mut without: Vec<EventId> = [instead].into_iter().chain(own).collect();
+        loop {
+            let is_left = |event: &EventId| {
+                let mut without = without.iter();
+                !without.any(|&other| state.is_before(other, *event))
+            };
+            let after = instead + 1..state.events.len() as EventId;
+            let steps: Vec<EventId> = after.filter(is_left).collect();
+            let before = &state.events[instead as usize].before;
+            if matches!(before, Model::Memory) || operation.action == Action::NotifyOne {
+                return Some(steps);
             }
-            if !state.is_before(instead, event) {
-                let that = &state.events[event as usize];
-                model.perform(that.thread, that.operation.action, that.way, event);
+            match self.obstacle(before.clone(), &steps, thread, operation, way) {
+                Ok(()) => return Some(steps),
+                Err(obstacle) => without.push(obstacle?),
             }
-        }
-        match operation.action {
-            Action::NotifyOne => true,
-            action => model.allows(thread, action, way),
         }
     }
 
-    /// Whether a thread that has gone round would see something new in place of an event.
-    fn may_go_round(&self, instead: EventId, end: usize, thread: ThreadId) -> bool {
+    /// The event after which an operation cannot happen any more, if it could before.
+    fn obstacle(
+        &self,
+        mut model: Model,
+        steps: &[EventId],
+        thread: ThreadId,
+        operation: Operation,
+        way: Way,
+    ) -> Result<(), Option<EventId>> {
+        let mut was_possible = model.allows(thread, operation.action, way);
+        let mut obstacle = None;
+        let on_object = |event: &&EventId| {
+            self.state.events[**event as usize].operation.object == operation.object
+        };
+        for &event in steps.iter().filter(on_object) {
+            let that = &self.state.events[event as usize];
+            model.perform(that.thread, that.operation.action, that.way, event);
+            let is_possible = model.allows(thread, operation.action, way);
+            if was_possible && !is_possible {
+                obstacle = Some(event);
+            }
+            was_possible = is_possible;
+        }
+        if was_possible {
+            return Ok(());
+        }
+        // Of several who hold it together, the first to come need not be among those who still do.
+        let holders = model.holders();
+        let by_holder =
+            |event: &&EventId| holders.contains(&self.state.events[**event as usize].thread);
+        let held = steps.iter().filter(on_object).rfind(by_holder).copied();
+        Err(held.or(obstacle))
+    }
+
+    /// Whether a thread that went round before its event `own` would see something new in place of another event.
+    fn may_go_round(&self, instead: EventId, own: Option<EventId>) -> bool {
         let state = self.state;
-        let own = state.events.get(end).filter(|event| event.thread == thread);
-        let Some(seen) = own.and_then(|event| event.went_round_on.as_ref()) else {
+        let own = own.map(|own| (own, &state.events[own as usize]));
+        let Some((own, seen)) = own.and_then(|(id, own)| Some((id, own.went_round_on.as_ref()?)))
+        else {
             return true;
         };
         seen.iter().any(|&(object, version)| {
             let events = state.object(object).events.iter();
-            let before = events.take_while(|&&event| (event as usize) < end);
+            let before = events.take_while(|&&event| event < own);
             let before = before.filter(|&&event| !state.is_before(instead, event));
             let changes = before.filter(|&&event| state.events[event as usize].changes);
             changes.count() > version as usize
@@ -222,14 +267,14 @@ impl<'a> Witness<'a> {
     }
 
     /// Whether what `steps` lead to is also reached when a transition comes first: because it is one of them and could
-    /// be the first, `Some(Some(which))`, or because it commutes with all of them, `Some(None)`. Of threads in `aside`
-    /// nothing more is known than that they have gone on.
+    /// be the first, `Some(Some(which))`, or because it commutes with all of them, `Some(None)`. What has gone before
+    /// the steps, from where the reversal begins, is `gone`.
     pub(super) fn first_of(
         &self,
         reversal: &Reversal,
         steps: &[Step],
         (thread, way): Transition,
-        aside: &HashSet<ThreadId>,
+        gone: &Gone,
     ) -> Option<Option<usize>> {
         let mine = |step: &Step| self.transition(reversal, *step).0 == thread;
         if let Some(at) = steps.iter().position(mine) {
@@ -239,15 +284,7 @@ impl<'a> Witness<'a> {
                 .all(|&before| !self.is_step_before(reversal, before, steps[at]));
             return (same && first).then_some(Some(at));
         }
-        if aside.contains(&thread) {
-            return None;
-        }
-        // None of its events is among the steps, so it still is where it was.
-        let index = self
-            .events_of(thread)
-            .partition_point(|&event| event < reversal.at);
-        let gone = reversal.thread == thread && reversal.index as usize > index;
-        let operation = self.operation(thread, index).filter(|_| !gone)?;
+        let operation = self.operation_now(reversal, thread, gone)?;
         let commutes = steps.iter().all(|&step| {
             let (that, its_way) = self.step(reversal, step);
             that.object != operation.object
@@ -256,24 +293,38 @@ impl<'a> Witness<'a> {
         commutes.then_some(None)
     }
 
-    /// Whether it is certain that it does not matter which of two transitions comes first that are possible where a
-    /// reversal begins, of threads that are still where they were there.
+    /// Whether it is certain that it does not matter which of two transitions comes first that are possible after
+    /// `gone`.
     pub(super) fn are_independent(
         &self,
         reversal: &Reversal,
         (one, one_way): Transition,
         (two, two_way): Transition,
+        gone: &Gone,
     ) -> bool {
-        let operation = |thread| {
-            let own = self.events_of(thread);
-            self.operation(thread, own.partition_point(|&event| event < reversal.at))
-        };
+        let operation = |thread| self.operation_now(reversal, thread, gone);
         let (Some(first), Some(second)) = (operation(one), operation(two)) else {
             return false;
         };
         one != two
             && (first.object != second.object
                 || commute((first.action, one_way), (second.action, two_way)))
+    }
+
+    /// The operation that a thread has come to after what has gone before, if that is known.
+    fn operation_now(
+        &self,
+        reversal: &Reversal,
+        thread: ThreadId,
+        gone: &Gone,
+    ) -> Option<Operation> {
+        let own = self.events_of(thread);
+        let before = own.partition_point(|&event| event < reversal.at);
+        match gone.0.get(&thread) {
+            None => self.operation(thread, before),
+            Some(Some(steps)) => self.operation(thread, before + steps),
+            Some(None) => None,
+        }
     }
 
     fn step(&self, reversal: &Reversal, step: Step) -> (Operation, Way) {

@@ -4,9 +4,7 @@
 //! for the transition itself: whoever comes to the same node later lets it sleep. What is open has been found to lead to
 //! something that nothing else leads to.
 
-use std::collections::HashSet;
-
-use super::races::{Reversal, Witness};
+use super::races::{Gone, Reversal, Witness};
 use crate::target::threads::executor::Transition;
 
 pub(super) struct Tree {
@@ -261,9 +259,7 @@ impl Tree {
     ) {
         let mut rest = reversal.steps.clone();
         let mut asleep = asleep.to_vec();
-        // Threads that have gone on, of which nothing more is known.
-        let mut aside = HashSet::new();
-        let mut moved = HashSet::new();
+        let mut gone = Gone::default();
         // That something commutes with all of the steps says enough only where all of them are prescribed.
         let covers = |matched: &Option<usize>| whole || matched.is_some();
         'deeper: loop {
@@ -273,7 +269,7 @@ impl Tree {
                 !children.any(|&child| self.node(child).transition == taken)
             });
             for &sleeping in asleep.iter().chain(done) {
-                let matched = witness.first_of(reversal, &rest, sleeping, &aside);
+                let matched = witness.first_of(reversal, &rest, sleeping, &gone);
                 if matched.is_some_and(|matched| covers(&matched)) {
                     return;
                 }
@@ -281,29 +277,24 @@ impl Tree {
             for &child in &this.children {
                 let child_node = self.node(child);
                 let transition = child_node.transition;
-                let matched = witness.first_of(reversal, &rest, transition, &aside);
+                let matched = witness.first_of(reversal, &rest, transition, &gone);
                 let Some(matched) = matched.filter(covers) else {
                     continue;
                 };
-                if !whole || !child_node.visited && child_node.children.is_empty() {
+                // Whoever comes to a node from which nothing has been taken yet explores all that lies behind it. Somebody
+                // may be on the way there, and must not find that another has gone ahead.
+                let untouched = child_node.children.is_empty() && child_node.taken.is_empty();
+                if !whole || untouched {
                     return;
                 }
                 let thread = transition.0;
-                let still = !moved.contains(&thread);
                 asleep.extend(&child_node.earlier);
                 asleep.retain(|&sleeping| {
-                    still
-                        && !moved.contains(&sleeping.0)
-                        && witness.are_independent(reversal, sleeping, transition)
+                    witness.are_independent(reversal, sleeping, transition, &gone)
                 });
-                moved.insert(thread);
                 match matched {
-                    Some(step) => {
-                        rest.remove(step);
-                    }
-                    None => {
-                        aside.insert(thread);
-                    }
+                    Some(step) => gone.take(thread, rest.remove(step)),
+                    None => gone.leave(thread),
                 }
                 if rest.is_empty() {
                     return;

@@ -61,6 +61,7 @@ pub(super) fn last_step(state: &State, names: &Names) -> Step {
             format!("tries to lock {it}, which is held")
         }
         Action::Unlock | Action::WriteUnlock | Action::ReadUnlock => format!("unlocks {it}"),
+        Action::Downgrade => format!("goes on with {it} as a reader"),
         Action::Wait => format!("begins to wait at {it}"),
         Action::Wake { .. } if come => format!("is woken at {it}"),
         Action::Wake { .. } if event.way == Ways::TIMEOUT => {
@@ -78,6 +79,7 @@ pub(super) fn last_step(state: &State, names: &Names) -> Step {
         Action::Send => format!("sends to {it}"),
         Action::TrySend if succeeds => format!("sends to {it}"),
         Action::TrySend => format!("tries to send to {it}, which is full"),
+        Action::Await => format!("begins to wait for a message on {it}"),
         Action::Handed => format!("has handed over its message at {it}"),
         Action::Receive { .. } | Action::TryReceive if answer == GONE => {
             format!("finds that nobody sends to {it} any more")

@@ -88,6 +88,12 @@ impl Executor {
         self.world.state().borrow()
     }
 
+    /// How many operations of the last execution were judged as if they were sequentially consistent, and had not asked
+    /// for it.
+    pub(crate) fn weakly_ordered(&self) -> u64 {
+        self.world.weakly_ordered()
+    }
+
     /// Whether this thread of the operating system can run no further execution.
     pub(crate) fn is_spoiled(&self) -> bool {
         self.world.is_spoiled()

@@ -8,6 +8,7 @@ pub mod cell;
 mod clocks;
 mod describe;
 pub(crate) mod executor;
+pub mod hint;
 pub(crate) mod model;
 mod moments;
 pub(crate) mod operation;
@@ -17,11 +18,14 @@ pub mod thread;
 pub mod time;
 pub(crate) mod world;
 
+use std::panic::Location;
+
 use super::{Setting, Target};
 use crate::check::Engine;
 use executor::Program;
 pub(crate) use moments::lost;
 pub use moments::{Moment, Moments, Turn};
+use operation::Action;
 
 /// A program with threads: what is checked is every schedule of them that matters.
 ///
@@ -97,6 +101,29 @@ impl Threads {
         self.setting.panics_are_fine = true;
         self
     }
+}
+
+/// One of the numbers below `count`: under a check of [`Threads`] every one of them is tried; outside it is 0.
+///
+/// ```
+/// use dragnet::{Check, Threads, choose};
+///
+/// let verdict = Check::new(Threads::new(|| assert_ne!(choose(3), 2))).run();
+/// assert!(verdict.violation().is_some());
+/// ```
+///
+/// # Panics
+/// When there is nothing to choose from.
+#[track_caller]
+pub fn choose(count: usize) -> usize {
+    assert!(count > 0, "there is nothing to choose from");
+    let Some(world) = world::current() else {
+        return 0;
+    };
+    let object = world.object_of(world.running());
+    let action = Action::Choose(count as u32);
+    let chosen = world.operate_on(object, action, Location::caller());
+    chosen.unwrap_or_default() as usize
 }
 
 impl Target for Threads {

@@ -3,6 +3,7 @@
 //! A model knows no values, only what decides who may go on. It is cheap to clone: what an operation could have done
 //! somewhere else in an execution is found out on a copy.
 
+use std::cell::Cell;
 use std::collections::VecDeque;
 use std::rc::Rc;
 
@@ -47,16 +48,32 @@ pub(crate) struct Condvar {
 pub(crate) struct Channel {
     /// How many messages it has room for.
     room: Option<usize>,
-    /// The events that have sent what has not been received, and whose they were.
-    sent: VecDeque<(EventId, ThreadId)>,
+    /// What has been sent and not been received.
+    sent: VecDeque<Sent>,
     /// The events that have received, as far as a sender may depend on them.
     received: VecDeque<EventId>,
     taken: u64,
     offered: u64,
     /// Whose message has been taken out of their hands, and by which event.
     handed: Vec<(ThreadId, EventId)>,
-    senders: usize,
-    hung_up: bool,
+    /// Whether the receiver waits for a message, where a channel has no room of its own.
+    awaited: bool,
+    /// How many senders there have ever been, in all copies of the model: a sender is made without an event, so a copy
+    /// that goes another way from an earlier event on would not hear of it. That a copy counts senders which have not
+    /// been made there does no harm: they are made of others, which are not gone then.
+    opened: Rc<Cell<usize>>,
+    /// How many of them are gone.
+    closed: usize,
+    /// The event with which the receiver has gone.
+    hung_up: Option<EventId>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Sent {
+    event: EventId,
+    sender: ThreadId,
+    /// Whether the sender waits until it has been taken.
+    waits: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -136,8 +153,10 @@ impl Model {
             taken: 0,
             offered: 0,
             handed: Vec::new(),
-            senders: 1,
-            hung_up: false,
+            awaited: false,
+            opened: Rc::new(Cell::new(1)),
+            closed: 0,
+            hung_up: None,
         }))
     }
 
@@ -172,12 +191,15 @@ impl Model {
                     _ => !notified && condvar.spurious > 0,
                 }
             }
-            (Self::Channel(channel), Action::Send) => channel.has_room() || channel.hung_up,
+            (Self::Channel(channel), Action::Send) => {
+                channel.has_room() || channel.hung_up.is_some()
+            }
             (Self::Channel(channel), Action::Handed) => {
-                channel.hung_up || channel.handed.iter().any(|&(other, _)| other == thread)
+                channel.hung_up.is_some()
+                    || channel.handed.iter().any(|&(other, _)| other == thread)
             }
             (Self::Channel(channel), Action::Receive { timed }) => {
-                let come = !channel.sent.is_empty() || channel.senders == 0;
+                let come = !channel.sent.is_empty() || channel.is_closed();
                 match way {
                     Ways::COME => come,
                     _ => !come && timed,
@@ -254,6 +276,11 @@ impl Model {
                     *writer = None;
                     Outcome::SUCCESS
                 }
+                Action::Downgrade => {
+                    *writer = None;
+                    Rc::make_mut(readers).push(thread);
+                    Outcome::SUCCESS
+                }
                 Action::Read | Action::TryRead => {
                     let free = writer.is_none();
                     if free {
@@ -282,10 +309,12 @@ impl Model {
                     *token = false;
                     Outcome::of(way == Ways::COME)
                 }
-                _ => {
+                Action::Unpark => {
                     *token = true;
                     Outcome::SUCCESS
                 }
+                Action::Choose(_) => Outcome::answer(way),
+                _ => Outcome::SUCCESS,
             },
             Self::Once(once) => match action {
                 Action::Enter if way != Ways::DONE => {
@@ -322,7 +351,7 @@ impl Model {
     /// A sender more.
     pub(crate) fn add_sender(&mut self) {
         if let Self::Channel(channel) = self {
-            Rc::make_mut(channel).senders += 1;
+            channel.opened.set(channel.opened.get() + 1);
         }
     }
 }
@@ -370,58 +399,90 @@ impl Condvar {
 }
 
 impl Channel {
-    /// Whether there is room for a message. Where a channel has none of its own, a message waits in the hands of its
-    /// sender.
+    /// Whether there is room for a message. Where a channel has none of its own, messages wait in the hands of their
+    /// senders, so there always is.
     fn has_room(&self) -> bool {
-        self.room.is_none_or(|room| self.sent.len() < room.max(1))
+        self.room
+            .is_none_or(|room| room == 0 || self.sent.len() < room)
+    }
+
+    /// Whether a message can be sent by who does not wait. Where a channel has no room of its own, the receiver must be
+    /// waiting, and for nothing that has come already.
+    fn has_room_at_once(&self) -> bool {
+        match self.room {
+            Some(0) => self.awaited && self.sent.is_empty(),
+            _ => self.has_room(),
+        }
+    }
+
+    /// Whether all senders are gone.
+    fn is_closed(&self) -> bool {
+        self.closed == self.opened.get()
     }
 
     fn perform(&mut self, thread: ThreadId, action: Action, way: Way, event: EventId) -> Outcome {
         match action {
             Action::Send | Action::TrySend => {
-                if self.hung_up {
+                if self.hung_up.is_some() {
                     return Outcome::answer(GONE);
                 }
-                if !self.has_room() || action == Action::TrySend && self.room == Some(0) {
+                if action == Action::TrySend && !self.has_room_at_once() {
                     return Outcome::FAILURE;
                 }
-                self.sent.push_back((event, thread));
+                self.sent.push_back(Sent {
+                    event,
+                    sender: thread,
+                    waits: action == Action::Send && self.room == Some(0),
+                });
                 self.offered += 1;
                 Outcome::SUCCESS.after(self.room_made_by())
             }
-            Action::Receive { .. } if way == Ways::TIMEOUT => Outcome::FAILURE,
-            Action::Receive { .. } | Action::TryReceive => match self.sent.pop_front() {
-                Some((sent, sender)) => {
-                    self.taken += 1;
-                    match self.room {
-                        Some(0) => self.handed.push((sender, event)),
-                        Some(_) => self.received.push_back(event),
-                        None => {}
-                    }
-                    Outcome::SUCCESS.after(Some(sent))
+            Action::Await => {
+                self.awaited = true;
+                Outcome::SUCCESS
+            }
+            Action::Receive { .. } | Action::TryReceive => {
+                self.awaited = false;
+                if way == Ways::TIMEOUT {
+                    return Outcome::FAILURE;
                 }
-                None if self.senders == 0 => Outcome {
-                    after_closing: true,
-                    ..Outcome::answer(GONE)
-                },
-                None => Outcome::FAILURE,
-            },
+                self.receive(event)
+            }
             Action::Handed => {
                 let at = self.handed.iter().position(|&(other, _)| other == thread);
                 match at.map(|at| self.handed.swap_remove(at)) {
                     Some((_, taken)) => Outcome::SUCCESS.after(Some(taken)),
-                    None => Outcome::answer(GONE),
+                    None => Outcome::answer(GONE).after(self.hung_up),
                 }
             }
             Action::Close => {
-                self.senders -= 1;
+                self.closed += 1;
                 Outcome::SUCCESS
             }
             _ => {
-                self.hung_up = true;
+                self.hung_up = Some(event);
                 self.sent.clear();
                 Outcome::SUCCESS
             }
+        }
+    }
+
+    fn receive(&mut self, event: EventId) -> Outcome {
+        match self.sent.pop_front() {
+            Some(sent) => {
+                self.taken += 1;
+                match self.room {
+                    Some(0) if sent.waits => self.handed.push((sent.sender, event)),
+                    None | Some(0) => {}
+                    Some(_) => self.received.push_back(event),
+                }
+                Outcome::SUCCESS.after(Some(sent.event))
+            }
+            None if self.is_closed() => Outcome {
+                after_closing: true,
+                ..Outcome::answer(GONE)
+            },
+            None => Outcome::FAILURE,
         }
     }
 

@@ -39,6 +39,8 @@ pub(crate) enum Action {
     Write,
     TryWrite,
     WriteUnlock,
+    /// A writer goes on as a reader.
+    Downgrade,
 
     /// A thread lines up at a condition variable.
     Wait,
@@ -53,6 +55,8 @@ pub(crate) enum Action {
     TrySend,
     /// A sender waits until its message has been taken, where a channel has no room of its own.
     Handed,
+    /// The receiver comes to wait for a message, where a channel has no room of its own.
+    Await,
     Receive {
         timed: bool,
     },
@@ -121,25 +125,29 @@ impl Action {
         const D: Classes = 8;
         const E: Classes = 16;
         const F: Classes = 32;
+        const G: Classes = 64;
         match self {
             // Readers among themselves commute.
             Self::Load | Self::Read | Self::TryRead | Self::ReadUnlock | Self::Look => (A, B),
             Self::Store | Self::Modify => (B, A | B),
-            Self::Write | Self::TryWrite | Self::WriteUnlock => (B, A | B),
+            Self::Write | Self::TryWrite | Self::WriteUnlock | Self::Downgrade => (B, A | B),
             Self::Lock | Self::TryLock | Self::Unlock => (B, B),
             Self::Enter if way == Ways::DONE => (A, B),
             Self::Enter | Self::Complete | Self::Abandon => (B, A | B),
             // Who waits first does not matter: anybody may be woken.
             Self::Wait => (A, B),
-            Self::NotifyOne | Self::NotifyAll => (B, A | B | C),
+            Self::NotifyOne | Self::NotifyAll => (B, A | B | C | E),
             Self::Wake { .. } if way == Ways::COME => (D, 0),
-            Self::Wake { .. } if way == Ways::SPURIOUS => (C, B | C),
+            // There are only so many of these.
+            Self::Wake { .. } if way == Ways::SPURIOUS => (E, B | E),
             Self::Wake { .. } => (C, B),
             // The two ends of a channel meet only in a message, or where one asks whether there is one.
             Self::Send => (A, A | C | D | E),
             Self::Receive { .. } if way == Ways::COME => (B, B | C | D | E),
             Self::TryReceive | Self::Receive { .. } => (C, A | B | C | D | E | F),
-            Self::TrySend => (D, A | B | C | D | E),
+            // It fails where there is no room, or where nobody waits.
+            Self::TrySend => (D, A | B | C | D | E | G),
+            Self::Await => (G, D),
             Self::HangUp => (E, A | B | C | D | E),
             Self::Close => (F, C),
             Self::Handed => (0, 0),
@@ -176,24 +184,23 @@ impl Action {
         (0..CLASSES).filter(move |class| rivals >> class & 1 == 1)
     }
 
-    /// Whether everything that another operation on the same object does not commute with does not commute with this one
-    /// either.
-    pub(crate) fn covers(self, way: Way, other: Self, others_way: Way) -> bool {
-        let (_, rivals) = self.classes(way);
-        let (_, others) = other.classes(others_way);
-        others & !rivals == 0
-    }
-
     /// Whether it matters which of two operations on the same object comes first.
     pub(crate) fn depends(self, way: Way, other: Self, others_way: Way) -> bool {
         let (class, _) = self.classes(way);
         let (_, rivals) = other.classes(others_way);
         class & rivals != 0
     }
+
+    /// Whether whatever does not commute with `other` does not commute with this either.
+    pub(crate) fn is_rival_of_all(self, way: Way, other: Self, others_way: Way) -> bool {
+        let (_, rivals) = self.classes(way);
+        let (_, others) = other.classes(others_way);
+        others & !rivals == 0
+    }
 }
 
 /// How many classes there are.
-pub(crate) const CLASSES: usize = 6;
+pub(crate) const CLASSES: usize = 7;
 
 #[cfg(test)]
 mod tests {
@@ -217,6 +224,7 @@ mod tests {
             Action::Write,
             Action::TryWrite,
             Action::WriteUnlock,
+            Action::Downgrade,
         ];
         let wake = |timed| Action::Wake { timed };
         let condvar = [
@@ -230,6 +238,7 @@ mod tests {
             Action::Send,
             Action::TrySend,
             Action::Handed,
+            Action::Await,
             waits[0][1],
             waits[1][1],
             Action::TryReceive,
@@ -250,8 +259,9 @@ mod tests {
             Action::Abandon,
             Action::Look,
         ];
-        let kinds: [&[Action]; 7] = [
-            &memory, &locks, &rw_locks, &condvar, &channel, &thread, &once,
+        let barrier = [Action::Arrive, Action::Depart];
+        let kinds: [&[Action]; 8] = [
+            &memory, &locks, &rw_locks, &condvar, &channel, &thread, &once, &barrier,
         ];
         for kind in kinds {
             for &one in kind {

@@ -79,8 +79,8 @@ pub(crate) fn leave_by_panic() {
 /// How often a thread goes round though nobody else can go on, before that is hopeless.
 const HOPELESS: u32 = 100;
 
-/// How often a thread may catch that.
-const PATIENCE: u32 = 100;
+/// How often a thread may catch that, or go on with something else on its way out.
+const PATIENCE: u32 = 1_000;
 
 /// A place in an object by which each execution knows it again.
 pub(crate) struct Handle {
@@ -217,6 +217,7 @@ pub(crate) struct World {
     /// Whether the thread of the operating system can run no further execution.
     spoiled: Cell<bool>,
     running: Cell<ThreadId>,
+    weakly_ordered: Cell<u64>,
     state: RefCell<State>,
 }
 
@@ -235,7 +236,15 @@ pub(crate) struct State {
     time_passes: bool,
     /// A thread that has just been spawned and has not begun.
     pub(super) newborn: Option<(ThreadId, Body)>,
-    statics: HashMap<usize, (ObjectId, Option<statics::Copy>)>,
+    /// Statics, by where their handles are.
+    statics: HashMap<usize, Static>,
+}
+
+/// What an execution has instead of a static.
+#[derive(Default)]
+struct Static {
+    object: Option<ObjectId>,
+    copy: Option<statics::Copy>,
 }
 
 pub(super) type Body = Box<dyn FnOnce()>;
@@ -667,6 +676,7 @@ impl World {
             over: Cell::new(true),
             spoiled: Cell::new(false),
             running: Cell::new(Names::MAIN),
+            weakly_ordered: Cell::new(0),
             state: RefCell::new(State::new()),
         }
     }
@@ -676,6 +686,7 @@ impl World {
         static SERIALS: AtomicU32 = AtomicU32::new(1);
         self.serial.set(SERIALS.fetch_add(1, Relaxed));
         self.over.set(false);
+        self.weakly_ordered.set(0);
         let mut state = self.state.borrow_mut();
         state.clear();
         let name = Some("main".to_owned());
@@ -728,18 +739,15 @@ impl World {
                 ));
             }
             let state = &mut *self.state.borrow_mut();
-            if let Some(&(object, _)) = state.statics.get(&place) {
-                return object;
-            }
-            let object = state.add_object(model(), Some(handle.made));
-            state.statics.insert(place, (object, None));
-            return object;
+            let known = state.statics.get(&place).and_then(|known| known.object);
+            return known.unwrap_or_else(|| {
+                let object = state.add_object(model(), Some(handle.made));
+                state.statics.entry(place).or_default().object = Some(object);
+                object
+            });
         }
         if key != FRESH {
-            self.refuse(format!(
-                "what was made at {} is older than the execution; make it inside",
-                handle.made
-            ));
+            self.refuse_older(handle.made);
         }
         let object = self
             .state
@@ -810,12 +818,9 @@ impl World {
             return data;
         }
         let mut state = self.state.borrow_mut();
-        match state.statics.get_mut(&place) {
-            Some((_, copy)) => copy
-                .get_or_insert_with(|| statics::Copy::of(data))
-                .place(data),
-            None => data,
-        }
+        let known = state.statics.entry(place).or_default();
+        let copy = known.copy.get_or_insert_with(|| statics::Copy::of(data));
+        copy.place(data)
     }
 
     /// The running thread does something to an object that others can notice, and goes on when it is its turn. `None`
@@ -870,9 +875,6 @@ impl World {
 
     /// In an execution that is over, takes the running thread out of it, unless it is on its way.
     fn leave_if_over(&self) {
-        if std::thread::panicking() {
-            return;
-        }
         let me = self.running.get();
         let told = {
             let mut state = self.state.borrow_mut();
@@ -881,10 +883,27 @@ impl World {
             this.told
         };
         if told > PATIENCE {
-            // It catches whatever it is told: it is left where it is.
+            // It catches whatever it is told, or never comes to an end: it is left where it is.
+            self.spoiled.set(std::thread::panicking());
             self.suspend(me);
         }
-        panic::resume_unwind(Box::new(Over));
+        if !std::thread::panicking() {
+            panic::resume_unwind(Box::new(Over));
+        }
+    }
+
+    /// In an execution that is over, leaves the running thread where it is, for want of anything that it could be told.
+    pub(crate) fn stay(&self) -> ! {
+        loop {
+            self.suspend(self.running.get());
+        }
+    }
+
+    /// Ends the execution because it uses something that was made before it.
+    pub(crate) fn refuse_older(&self, made: &'static Location<'static>) -> ! {
+        self.refuse(format!(
+            "what was made at {made} is older than the execution; make it inside"
+        ))
     }
 
     /// Ends the execution because it cannot be judged.
@@ -987,6 +1006,18 @@ impl World {
             let thread = self.running.get();
             self.state.borrow_mut().take_back_change(thread);
         }
+    }
+
+    /// Takes note of an operation on an atomic value that asked for a weaker ordering than it gets.
+    pub(crate) fn add_weakly_ordered(&self) {
+        if !self.over.get() {
+            self.weakly_ordered.set(self.weakly_ordered.get() + 1);
+        }
+    }
+
+    /// How many operations were judged as if they were sequentially consistent, and had not asked for it.
+    pub(crate) fn weakly_ordered(&self) -> u64 {
+        self.weakly_ordered.get()
     }
 
     /// The running thread's own value under a key, if it has one.

@@ -1,21 +1,27 @@
 //! Atomic values, with the names and signatures of `std::sync::atomic`.
 //!
 //! Under a check every operation is sequentially consistent, whatever its ordering says.
+//!
+//! An atomic value is larger than what it holds, so what `std` has to treat plain memory as one is missing: `from_ptr`.
 
 use std::fmt::{self, Debug};
 use std::panic::{Location, RefUnwindSafe};
 use std::sync::atomic as real;
+use std::sync::atomic::Ordering::SeqCst;
 
 pub use std::sync::atomic::Ordering;
 
+use super::guarded::placed;
 use crate::target::threads::model::Model;
 use crate::target::threads::operation::Action;
 use crate::target::threads::world::{self, Handle};
 
 /// Orders what comes before and after it. Under a check everything is ordered as it is.
 pub fn fence(order: Ordering) {
-    if world::current().is_none() {
-        real::fence(order);
+    match world::current() {
+        None => real::fence(order),
+        Some(world) if order != SeqCst => world.add_weakly_ordered(),
+        Some(_) => {}
     }
 }
 
@@ -25,22 +31,19 @@ pub fn compiler_fence(order: Ordering) {
 }
 
 /// Waits for the operation's turn, and gives the value to operate on.
-fn turn<'a, A>(
-    handle: &Handle,
-    value: &'a A,
-    action: Action,
-    at: &'static Location<'static>,
-) -> &'a A {
+#[track_caller]
+fn turn<'a, A>(handle: &Handle, value: &'a A, action: Action, orders: &[Ordering]) -> &'a A {
     match world::current() {
         None => {
             handle.used_outside();
             value
         }
         Some(world) => {
-            world.operate(handle, || Model::Memory, action, at);
-            let place = world.place(handle, std::ptr::from_ref(value).cast_mut());
-            // SAFETY: it is the value itself, or a copy that lives as long as the execution.
-            unsafe { &*place }
+            if orders.iter().any(|&order| order != SeqCst) {
+                world.add_weakly_ordered();
+            }
+            world.operate(handle, || Model::Memory, action, Location::caller());
+            placed(handle, value)
         }
     }
 }
@@ -68,19 +71,19 @@ macro_rules! atomic {
             /// Reads it.
             #[track_caller]
             pub fn load(&self, order: Ordering) -> $type {
-                turn(&self.handle, &self.value, Action::Load, Location::caller()).load(order)
+                turn(&self.handle, &self.value, Action::Load, &[order]).load(order)
             }
 
             /// Writes it.
             #[track_caller]
             pub fn store(&self, value: $type, order: Ordering) {
-                turn(&self.handle, &self.value, Action::Store, Location::caller()).store(value, order);
+                turn(&self.handle, &self.value, Action::Store, &[order]).store(value, order);
             }
 
             /// Writes it, and says what it was.
             #[track_caller]
             pub fn swap(&self, value: $type, order: Ordering) -> $type {
-                turn(&self.handle, &self.value, Action::Modify, Location::caller()).swap(value, order)
+                turn(&self.handle, &self.value, Action::Modify, &[order]).swap(value, order)
             }
 
             /// Writes it if it is `current`, and says what it was.
@@ -92,7 +95,7 @@ macro_rules! atomic {
                 success: Ordering,
                 failure: Ordering,
             ) -> Result<$type, $type> {
-                let value = turn(&self.handle, &self.value, Action::Modify, Location::caller());
+                let value = turn(&self.handle, &self.value, Action::Modify, &[success, failure]);
                 let exchanged = value.compare_exchange(current, new, success, failure);
                 if exchanged.is_err()
                     && let Some(world) = world::current()
@@ -135,6 +138,40 @@ macro_rules! atomic {
                 Err(before)
             }
 
+            /// The same under a newer name.
+            #[track_caller]
+            pub fn try_update(
+                &self,
+                set_order: Ordering,
+                fetch_order: Ordering,
+                change: impl FnMut($type) -> Option<$type>,
+            ) -> Result<$type, $type> {
+                self.fetch_update(set_order, fetch_order, change)
+            }
+
+            /// The same where `change` always makes something of it.
+            #[track_caller]
+            pub fn update(
+                &self,
+                set_order: Ordering,
+                fetch_order: Ordering,
+                mut change: impl FnMut($type) -> $type,
+            ) -> $type {
+                let mut before = self.load(fetch_order);
+                loop {
+                    let next = change(before);
+                    match self.compare_exchange_weak(before, next, set_order, fetch_order) {
+                        Err(now) => before = now,
+                        Ok(before) => return before,
+                    }
+                }
+            }
+
+            /// Where the value is. What is done there is not noticed by a check.
+            pub fn as_ptr(&self) -> *mut $type {
+                placed(&self.handle, &self.value).as_ptr()
+            }
+
             /// Access to what nobody else has.
             pub fn get_mut(&mut self) -> &mut $type {
                 self.value.get_mut()
@@ -169,7 +206,7 @@ macro_rules! modifiers {
                 #[doc = concat!("Like [`std::sync::atomic::", stringify!($name), "::", stringify!($method), "`].")]
                 #[track_caller]
                 pub fn $method(&self, value: $type, order: Ordering) -> $type {
-                    turn(&self.handle, &self.value, Action::Modify, Location::caller()).$method(value, order)
+                    turn(&self.handle, &self.value, Action::Modify, &[order]).$method(value, order)
                 }
             )*
         }
@@ -202,6 +239,14 @@ atomic!(AtomicBool, bool);
 modifiers!(AtomicBool, bool, fetch_and, fetch_nand, fetch_or, fetch_xor);
 atomic!(AtomicPtr, *mut T, <T>);
 
+impl AtomicBool {
+    /// Makes true of false and the other way, and says what it was.
+    #[track_caller]
+    pub fn fetch_not(&self, order: Ordering) -> bool {
+        self.fetch_xor(true, order)
+    }
+}
+
 // SAFETY: as for the real one, what it points to is not its concern.
 unsafe impl<T> Send for AtomicPtr<T> {}
 // SAFETY: the same.
@@ -211,5 +256,27 @@ impl<T> Default for AtomicPtr<T> {
     #[track_caller]
     fn default() -> Self {
         Self::new(std::ptr::null_mut())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn outside_of_an_execution_values_are_the_real_ones() {
+        let number = AtomicU32::new(5);
+        assert_eq!(number.fetch_add(2, Ordering::Relaxed), 5);
+        assert_eq!(number.update(SeqCst, SeqCst, |number| number * 2), 7);
+        assert_eq!(number.try_update(SeqCst, SeqCst, |_| None), Err(14));
+        assert_eq!(number.compare_exchange(3, 4, SeqCst, SeqCst), Err(14));
+        // SAFETY: nobody else has it.
+        assert_eq!(unsafe { *number.as_ptr() }, number.into_inner());
+        let flag = AtomicBool::new(false);
+        assert!(!flag.fetch_not(SeqCst) && flag.fetch_not(SeqCst) && !flag.load(SeqCst));
+        let mut target = 3;
+        let pointer = AtomicPtr::new(&raw mut target);
+        assert_eq!(pointer.swap(std::ptr::null_mut(), SeqCst), &raw mut target);
+        assert!(pointer.load(SeqCst).is_null());
     }
 }

@@ -1,12 +1,11 @@
 //! Mutual exclusion.
 
-use std::cell::UnsafeCell;
 use std::fmt::{self, Debug, Display};
 use std::ops::{Deref, DerefMut};
 use std::panic::{Location, RefUnwindSafe, UnwindSafe};
 use std::sync::{LockResult, PoisonError, TryLockError, TryLockResult};
 
-use super::poison::Poison;
+use super::guarded::{Guarded, placed};
 use crate::target::threads::model::Model;
 use crate::target::threads::operation::Action;
 use crate::target::threads::world::{self, Handle};
@@ -17,12 +16,6 @@ pub struct Mutex<T: ?Sized> {
     /// What excludes others outside of any execution.
     real: std::sync::Mutex<()>,
     guarded: Guarded<T>,
-}
-
-/// What a static has of its own in every execution.
-struct Guarded<T: ?Sized> {
-    poison: Poison,
-    data: UnsafeCell<T>,
 }
 
 // SAFETY: whoever has a guard is alone with the data, inside and outside of an execution.
@@ -53,10 +46,7 @@ impl<T> Mutex<T> {
         Self {
             handle: Handle::new(),
             real: std::sync::Mutex::new(()),
-            guarded: Guarded {
-                poison: Poison::new(),
-                data: UnsafeCell::new(value),
-            },
+            guarded: Guarded::new(value),
         }
     }
 
@@ -69,14 +59,7 @@ impl<T> Mutex<T> {
 
 impl<T: ?Sized> Mutex<T> {
     fn guarded(&self) -> &Guarded<T> {
-        match world::current() {
-            None => &self.guarded,
-            Some(world) => {
-                let place = (&raw const self.guarded).cast_mut();
-                // SAFETY: it is the field itself, or a copy that lives as long as the execution.
-                unsafe { &*world.place(&self.handle, place) }
-            }
-        }
+        placed(&self.handle, &self.guarded)
     }
 
     fn guard<'a>(&'a self, real: Option<std::sync::MutexGuard<'a, ()>>) -> MutexGuard<'a, T> {

@@ -3,6 +3,8 @@
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{LockResult, PoisonError};
 
+use crate::target::threads::world::{self, World};
+
 /// Whether a holder has panicked.
 #[derive(Debug)]
 pub(super) struct Poison(AtomicBool);
@@ -12,8 +14,17 @@ impl Poison {
         Self(AtomicBool::new(false))
     }
 
+    /// Whether a holder has panicked. In an execution that is over nobody has: what threads do on their way out must not
+    /// fail.
     pub(super) fn is_set(&self) -> bool {
-        self.0.load(Relaxed)
+        self.0.load(Relaxed) && !world::current().is_some_and(World::is_over)
+    }
+
+    /// Takes note that a holder has panicked, unless it is only on its way out of an execution that is over.
+    pub(super) fn set(&self) {
+        if !world::current().is_some_and(World::is_over) {
+            self.0.store(true, Relaxed);
+        }
     }
 
     pub(super) fn clear(&self) {
@@ -23,7 +34,7 @@ impl Poison {
     /// Takes note of how a guard goes that was made when its thread did or did not panic.
     pub(super) fn release(&self, was_panicking: bool) {
         if !was_panicking && std::thread::panicking() {
-            self.0.store(true, Relaxed);
+            self.set();
         }
     }
 
