@@ -8,8 +8,8 @@
 //!   wakes one of them. When a consumer wakes another consumer, which finds nothing, a producer sleeps for ever although
 //!   there is room.
 //! - `if-instead-of-while`: who wakes up does not look again whether what it has waited for is so. A second consumer can
-//!   have come between and taken the item; and condition variables may wake a thread for no reason, which the parameter
-//!   `spurious` allows.
+//!   have come between and taken the item; a notification can be for an item that its consumer has taken without waiting;
+//!   and condition variables may wake a thread for no reason, which the parameter `spurious` allows.
 
 use std::collections::VecDeque;
 
@@ -43,7 +43,12 @@ pub fn entry() -> Entry {
     )
     .parameter("producers", 1, 1..=4, "how many threads put items in")
     .parameter("consumers", 2, 1..=4, "how many threads take items out")
-    .parameter("capacity", 1, 1..=4, "how many items the queue has room for")
+    .parameter(
+        "capacity",
+        1,
+        1..=4,
+        "how many items the queue has room for",
+    )
     .parameter("items", 2, 1..=8, "how many items each producer has")
     .parameter(
         "spurious",
@@ -59,7 +64,7 @@ pub fn entry() -> Entry {
     .bug(
         "if-instead-of-while",
         "who wakes up does not look again whether what it waited for is so",
-        |bug| bug,
+        |bug| bug.set("items", 1),
     )
 }
 

@@ -50,6 +50,9 @@ pub fn last_zero(n: usize) {
     assert!(zero <= n, "the search has left the array");
     for (at, count) in array.iter().enumerate() {
         let count = count.load(SeqCst);
-        assert!(count <= at && (count > 0) == (at > 0), "element {at} is {count}");
+        assert!(
+            count <= at && (count > 0) == (at > 0),
+            "element {at} is {count}"
+        );
     }
 }

@@ -26,7 +26,9 @@ pub fn entry() -> Entry {
                 true => Tags::None,
                 false => Tags::Counted,
             };
-            Check::new(Threads::new(move || take_and_give_back(threads, slots, tags)))
+            Check::new(Threads::new(move || {
+                take_and_give_back(threads, slots, tags)
+            }))
         },
     )
     .parameter("threads", 2, 1..=4, "how many threads take slots")

@@ -25,7 +25,11 @@ pub fn entry() -> Entry {
         },
     )
     .parameter("n", 3, 2..=8, "how many philosophers there are")
-    .bug("left-first", "everybody takes the fork on the left first", |bug| bug)
+    .bug(
+        "left-first",
+        "everybody takes the fork on the left first",
+        |bug| bug,
+    )
 }
 
 /// Which fork a philosopher takes first.

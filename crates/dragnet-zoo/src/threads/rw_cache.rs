@@ -33,7 +33,7 @@ pub fn entry() -> Entry {
     .bug(
         "check-then-act",
         "puts a value in without a second look whether it is there",
-        |bug| bug,
+        |bug| bug.set("threads", 2).set("keys", 1),
     )
 }
 

@@ -29,12 +29,17 @@ pub fn entry() -> Entry {
             Check::new(Threads::new(move || run_tasks(workers, tasks, last)))
         },
     )
-    .parameter("workers", 2, 1..=4, "how many workers there are, the owner of the tasks among them")
+    .parameter(
+        "workers",
+        2,
+        1..=4,
+        "how many workers there are, the owner of the tasks among them",
+    )
     .parameter("tasks", 2, 1..=8, "how many tasks there are")
     .bug(
         "lost-task",
         "the owner takes the last task without asking whether a thief has it",
-        |bug| bug,
+        |bug| bug.set("tasks", 1),
     )
 }
 
