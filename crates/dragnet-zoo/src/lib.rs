@@ -1,4 +1,5 @@
-//! The bundled systems of Dragnet: small distributed systems, each with its parameters and seeded bugs.
+//! The bundled systems of Dragnet: small distributed systems and programs with threads, each with its parameters and
+//! seeded bugs.
 //!
 //! Each module is a program, its specification and its documentation at once. [`entries`] lists them all under the names
 //! that a command line gives them.
@@ -10,6 +11,7 @@ pub mod paxos;
 pub mod primary_backup;
 pub mod rand_tree;
 pub mod ring_election;
+pub mod threads;
 pub mod tree;
 pub mod two_phase_commit;
 pub mod two_phase_commit_model;
@@ -25,6 +27,13 @@ pub mod two_phase_commit_model;
 /// assert!(!commit.check(&buggy).unwrap().run_under(&Default::default()).holds());
 /// ```
 pub fn entries() -> Vec<Entry> {
+    let mut entries = distributed();
+    entries.extend(threads::entries());
+    entries
+}
+
+/// Every bundled distributed system.
+pub fn distributed() -> Vec<Entry> {
     vec![
         paxos::entry(),
         one_paxos::entry(),

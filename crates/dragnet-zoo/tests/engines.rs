@@ -12,7 +12,7 @@ fn run(entry: &Entry, selection: &Selection<'_>, set: impl Fn(&mut Options)) -> 
 
 #[test]
 fn breadth_depth_and_exact_agree_on_the_states_of_every_system_with_one_thread_and_two() {
-    for entry in dragnet_zoo::entries() {
+    for entry in dragnet_zoo::distributed() {
         let selection = Selection::of(&entry);
         let mut counts = Vec::new();
         for engine in [Engine::Breadth, Engine::Depth] {
@@ -38,7 +38,7 @@ const LARGE: [&str; 2] = ["first-value", "forget-on-restart"];
 
 #[test]
 fn breadth_first_gives_the_same_counterexample_with_any_number_of_threads_run_after_run() {
-    for entry in dragnet_zoo::entries() {
+    for entry in dragnet_zoo::distributed() {
         for bug in entry.bugs().iter().filter(|bug| !LARGE.contains(&bug.name)) {
             let selection = Selection::of(&entry)
                 .with_bug(bug.name)
@@ -61,7 +61,7 @@ fn breadth_first_gives_the_same_counterexample_with_any_number_of_threads_run_af
 
 #[test]
 fn random_walks_find_every_bug_with_a_fixed_seed() {
-    for entry in dragnet_zoo::entries() {
+    for entry in dragnet_zoo::distributed() {
         for bug in entry.bugs() {
             let selection = Selection::of(&entry)
                 .with_bug(bug.name)

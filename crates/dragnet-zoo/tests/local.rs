@@ -45,7 +45,7 @@ fn patience(pruning: Pruning) -> Duration {
 
 #[test]
 fn every_system_holds_at_every_level_that_ends() {
-    for entry in dragnet_zoo::entries() {
+    for entry in dragnet_zoo::distributed() {
         let selection = Selection::of(&entry);
         for pruning in LEVELS {
             let Some(verdict) = verdict(&entry, &selection, pruning, patience(pruning)) else {
@@ -67,7 +67,7 @@ const LARGE: &str = "first-value";
 
 #[test]
 fn every_bug_is_found_at_every_level_that_ends_and_its_execution_replays() {
-    for entry in dragnet_zoo::entries() {
+    for entry in dragnet_zoo::distributed() {
         for bug in entry.bugs().iter().filter(|bug| bug.name != LARGE) {
             let selection = Selection::of(&entry)
                 .with_bug(bug.name)
