@@ -179,7 +179,8 @@ impl Schedules<'_> {
         let whole = self.reduction == Reduction::Optimal;
         let reversals = match self.reduction {
             Reduction::None | Reduction::Sleep => Vec::new(),
-            Reduction::Source | Reduction::Optimal => witness.reversals(new),
+            Reduction::Source => witness.reversals(new),
+            Reduction::Optimal => witness.reversals(0),
         };
         {
             let tree = &mut *lock(&shared.tree);

@@ -166,6 +166,33 @@ fn the_file_system_has_as_many_schedules_as_are_known() {
     assert_eq!(executions(|| file_system(16)), 8);
 }
 
+/// Three threads on two values, of which one thread goes from the one to the other.
+fn one_after_the_other() {
+    let shared = Arc::new((AtomicUsize::new(0), AtomicUsize::new(0)));
+    let adding = |adds: &'static [bool]| {
+        let shared = Arc::clone(&shared);
+        thread::spawn(move || {
+            for &first in adds {
+                let value = if first { &shared.0 } else { &shared.1 };
+                value.fetch_add(1, SeqCst);
+            }
+        })
+    };
+    let threads = [
+        adding(&[false]),
+        adding(&[true, true]),
+        adding(&[false, false, true]),
+    ];
+    for thread in threads {
+        thread.join().unwrap();
+    }
+}
+
+#[test]
+fn what_is_planned_is_compared_with_where_threads_are_by_then() {
+    assert_eq!(executions(one_after_the_other), 9);
+}
+
 /// What a thread of a random program does.
 #[derive(Clone, Copy, Debug)]
 enum Act {

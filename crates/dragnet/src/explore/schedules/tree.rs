@@ -281,10 +281,11 @@ impl Tree {
                 let Some(matched) = matched.filter(covers) else {
                     continue;
                 };
-                // Whoever comes to a node from which nothing has been taken yet explores all that lies behind it. Somebody
-                // may be on the way there, and must not find that another has gone ahead.
+                // Somebody may be on the way to a node that nobody has been at, and must not find that another has gone
+                // ahead. One that is merely planned goes on as is needed here: to leave that open would let what sleeps
+                // there stand for what it does not cover.
                 let untouched = child_node.children.is_empty() && child_node.taken.is_empty();
-                if !whole || untouched {
+                if !whole || untouched && child_node.visited {
                     return;
                 }
                 let thread = transition.0;
