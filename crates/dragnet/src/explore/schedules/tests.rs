@@ -300,6 +300,15 @@ fn random_acts() -> impl Strategy<Value = Vec<Act>> {
     proptest::collection::vec(act, 1..4)
 }
 
+fn memory_act() -> impl Strategy<Value = Act> {
+    prop_oneof![
+        (0..2_usize).prop_map(Act::Load),
+        (0..2_usize).prop_map(Act::Add),
+        (0..2_usize).prop_map(Act::Lock),
+        Just(Act::Unlock),
+    ]
+}
+
 /// The threads wait for a gate before they begin, so that each knows the others.
 fn run(threads: &[Vec<Act>]) {
     let shared = Arc::new(Shared {
@@ -368,6 +377,22 @@ fn cases() -> u32 {
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: cases(), failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn larger_programs_have_the_same_traces_with_wake_up_trees(
+        threads in proptest::collection::vec(proptest::collection::vec(memory_act(), 1..5), 2..5),
+    ) {
+        let acts = threads.clone();
+        let program = program(move || run(&acts));
+        let (_, source) = endings(&program, Reduction::Source, 1);
+        if source.is_empty() {
+            return Ok(());
+        }
+        for workers in [1, 2] {
+            let (_, found) = endings(&program, Reduction::Optimal, workers);
+            prop_assert_eq!(&found, &source, "{} workers", workers);
+        }
+    }
 
     #[test]
     fn every_trace_of_a_random_program_is_run_once(threads in proptest::collection::vec(random_acts(), 2..4)) {
