@@ -55,6 +55,8 @@ fn install_hook() {
         let before = panic::take_hook();
         panic::set_hook(Box::new(move |info: &PanicHookInfo<'_>| {
             if CATCHING.get() {
+                #[cfg(feature = "threads")]
+                crate::target::threads::world::note_panic();
                 LOCATION.replace(info.location().map(ToString::to_string));
             } else {
                 before(info);
