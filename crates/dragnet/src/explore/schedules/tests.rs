@@ -1,5 +1,8 @@
 //! Counts that are known, and random programs against every interleaving.
 
+mod primitives;
+
+use std::cell::Cell;
 use std::sync::{Arc, OnceLock};
 
 use proptest::prelude::*;
@@ -10,6 +13,7 @@ use crate::target::threads::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use crate::target::threads::sync::{Condvar as OurCondvar, Mutex as OurMutex};
 use crate::target::threads::thread;
 use crate::target::threads::world::{Names, Setting};
+use crate::trace::scatter;
 
 fn program(main: impl Fn() + Send + Sync + 'static) -> Arc<Program> {
     Arc::new(Program {
@@ -167,6 +171,28 @@ fn the_file_system_has_as_many_schedules_as_are_known() {
     assert_eq!(executions(|| file_system(16)), 8);
 }
 
+#[test]
+#[ignore = "wake-up sequences are not merged into trees, so some executions are given up"]
+fn no_execution_is_given_up() {
+    let program = program(|| {
+        let (lock, cell) = (Arc::new(OurMutex::new(0)), Arc::new(AtomicUsize::new(0)));
+        let threads = [0, 1, 2].map(|id| {
+            let (lock, cell) = (Arc::clone(&lock), Arc::clone(&cell));
+            thread::spawn(move || {
+                if id > 0 {
+                    *lock.lock().unwrap() += 1;
+                }
+                cell.fetch_add(1, SeqCst);
+            })
+        });
+        for thread in threads {
+            thread.join().unwrap();
+        }
+    });
+    let explored = explore(&program, Reduction::Optimal, 1);
+    assert_eq!(explored.blocked_executions, 0);
+}
+
 /// What a thread of a random program does.
 #[derive(Clone, Copy, Debug)]
 enum Act {
@@ -193,11 +219,22 @@ struct Shared {
     threads: OnceLock<Vec<thread::Thread>>,
 }
 
+std::thread_local! {
+    /// All that the threads of the present execution have seen, in one number, whoever saw it first.
+    static SEEN: Cell<u64> = const { Cell::new(0) };
+}
+
+/// Takes note of what a thread sees at a certain place.
+fn note(thread: usize, place: usize, seen: usize) {
+    let seen = scatter(scatter((thread << 16 | place) as u64) ^ seen as u64);
+    SEEN.set(SEEN.get().wrapping_add(seen));
+}
+
 /// Does what it is told. What it sees decides what it does next.
-fn act(acts: &[Act], shared: &Shared) {
+fn act(id: usize, acts: &[Act], shared: &Shared) {
     let mut held: Vec<(usize, crate::target::threads::sync::MutexGuard<'_, usize>)> = Vec::new();
     let mut seen = 0;
-    for &what in acts {
+    for (place, &what) in acts.iter().enumerate() {
         match what {
             Act::Load(cell) => seen = shared.cells[cell].load(SeqCst),
             Act::Store(cell) => shared.cells[cell].store(seen + 1, SeqCst),
@@ -248,6 +285,7 @@ fn act(acts: &[Act], shared: &Shared) {
             }
             Act::Yield => thread::yield_now(),
         }
+        note(id, place, seen);
         if seen == 1 {
             shared.cells[0].store(7, SeqCst);
         }
@@ -276,19 +314,20 @@ fn random_acts() -> impl Strategy<Value = Vec<Act>> {
 
 /// The threads wait for a gate before they begin, so that each knows the others.
 fn run(threads: &[Vec<Act>]) {
+    SEEN.set(0);
     let shared = Arc::new(Shared {
         cells: [const { AtomicUsize::new(0) }; 2],
         locks: [const { OurMutex::new(0) }; 2],
         changed: [const { OurCondvar::new() }; 2],
         threads: OnceLock::new(),
     });
-    let handles: Vec<_> = threads
-        .iter()
-        .map(|acts| {
+    let handles: Vec<_> = (0..)
+        .zip(threads)
+        .map(|(id, acts)| {
             let (acts, shared) = (acts.clone(), Arc::clone(&shared));
             thread::spawn(move || {
                 thread::park();
-                act(&acts, &shared);
+                act(id, &acts, &shared);
             })
         })
         .collect();
@@ -302,12 +341,11 @@ fn run(threads: &[Vec<Act>]) {
     }
 }
 
-/// How each execution ended, by what happened in it.
-fn endings(
-    program: &Arc<Program>,
-    reduction: Reduction,
-    workers: usize,
-) -> (Explored, Vec<(u64, bool)>) {
+/// How an execution ended: what happened in it, whether all threads came to an end, and what they saw.
+type Ending = (u64, bool, u64);
+
+/// How each execution ended; nothing if there are too many.
+fn endings(program: &Arc<Program>, reduction: Reduction, workers: usize) -> Vec<Ending> {
     let seen = Mutex::new(Vec::new());
     let gauge = Gauge::up_to(3_000);
     let schedules = Schedules {
@@ -321,17 +359,18 @@ fn endings(
                 matches!(finish, Finish::Complete | Finish::Stuck),
                 "{finish:?}"
             );
-            lock(&seen).push((state.fingerprint(), *finish == Finish::Complete));
+            let complete = *finish == Finish::Complete;
+            lock(&seen).push((state.fingerprint(), complete, SEEN.get()));
             true
         },
     };
-    let explored = schedules.explore();
+    schedules.explore();
     let mut seen = seen.into_inner().unwrap();
     seen.sort_unstable();
     if gauge.cut().is_some() {
         seen.clear();
     }
-    (explored, seen)
+    seen
 }
 
 fn cases() -> u32 {
@@ -344,22 +383,32 @@ proptest! {
 
     #[test]
     fn every_trace_of_a_random_program_is_run_once(threads in proptest::collection::vec(random_acts(), 2..4)) {
-        let acts = threads.clone();
-        let program = program(move || run(&acts));
-        let (_, mut all) = endings(&program, Reduction::None, 1);
-        if all.is_empty() {
-            return Ok(());
-        }
-        all.dedup();
-        for (reduction, workers) in [
-            (Reduction::Sleep, 1),
-            (Reduction::Source, 1),
-            (Reduction::Optimal, 1),
-            (Reduction::Source, 2),
-            (Reduction::Optimal, 2),
-        ] {
-            let (_, found) = endings(&program, reduction, workers);
-            prop_assert_eq!(&found, &all, "{} with {} workers", reduction, workers);
-        }
+        check_traces(move || run(&threads))?;
     }
+}
+
+/// Has every reduction run each trace of a program once, and see in it what is seen without a reduction.
+fn check_traces(main: impl Fn() + Send + Sync + 'static) -> Result<(), TestCaseError> {
+    let program = program(main);
+    let mut all = endings(&program, Reduction::None, 1);
+    all.dedup();
+    if all.is_empty() {
+        // Too many interleavings: what remains is that the reductions agree.
+        all = endings(&program, Reduction::Sleep, 1);
+    }
+    if all.is_empty() {
+        return Ok(());
+    }
+    for (reduction, workers) in [
+        (Reduction::Sleep, 1),
+        (Reduction::Source, 1),
+        (Reduction::Optimal, 1),
+        (Reduction::Sleep, 2),
+        (Reduction::Source, 2),
+        (Reduction::Optimal, 2),
+    ] {
+        let found = endings(&program, reduction, workers);
+        prop_assert_eq!(&found, &all, "{} with {} workers", reduction, workers);
+    }
+    Ok(())
 }
