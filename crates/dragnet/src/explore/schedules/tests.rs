@@ -171,28 +171,6 @@ fn the_file_system_has_as_many_schedules_as_are_known() {
     assert_eq!(executions(|| file_system(16)), 8);
 }
 
-#[test]
-#[ignore = "wake-up sequences are not merged into trees, so some executions are given up"]
-fn no_execution_is_given_up() {
-    let program = program(|| {
-        let (lock, cell) = (Arc::new(OurMutex::new(0)), Arc::new(AtomicUsize::new(0)));
-        let threads = [0, 1, 2].map(|id| {
-            let (lock, cell) = (Arc::clone(&lock), Arc::clone(&cell));
-            thread::spawn(move || {
-                if id > 0 {
-                    *lock.lock().unwrap() += 1;
-                }
-                cell.fetch_add(1, SeqCst);
-            })
-        });
-        for thread in threads {
-            thread.join().unwrap();
-        }
-    });
-    let explored = explore(&program, Reduction::Optimal, 1);
-    assert_eq!(explored.blocked_executions, 0);
-}
-
 /// What a thread of a random program does.
 #[derive(Clone, Copy, Debug)]
 enum Act {
