@@ -178,7 +178,7 @@ pub enum Reduction {
     Sleep,
     /// Also those that no race leads to: source sets.
     Source,
-    /// All but one of those that come to the same: wake-up trees.
+    /// Also most of those that would come to where only such are left: wake-up sequences.
     Optimal,
 }
 

@@ -57,6 +57,8 @@ fn install_hook() {
             #[cfg(feature = "threads")]
             crate::target::threads::world::leave_by_panic();
             if CATCHING.get() {
+                #[cfg(feature = "threads")]
+                crate::target::threads::world::note_panic();
                 LOCATION.replace(info.location().map(ToString::to_string));
             } else {
                 before(info);

@@ -1,35 +1,9 @@
 //! Races: two events of an execution that could come in the other order, and what an execution like that begins with.
 
-use std::collections::HashMap;
-
 use crate::target::threads::executor::Transition;
 use crate::target::threads::model::{EventId, Model};
 use crate::target::threads::operation::{Action, Operation, ThreadId, Way, Ways};
 use crate::target::threads::world::State;
-
-/// Whichever way is open.
-pub(super) const ANY_WAY: Way = Way::MAX;
-
-/// How far threads have come from where a reversal begins: by how many of its events, or by something else, of which
-/// nothing is known.
-#[derive(Default)]
-pub(super) struct Gone(HashMap<ThreadId, Option<usize>>);
-
-impl Gone {
-    /// A thread has gone on with a step of a reversal.
-    pub(super) fn take(&mut self, thread: ThreadId, step: Step) {
-        let steps = self.0.entry(thread).or_insert(Some(0));
-        *steps = match step {
-            Step::Event(_) => steps.map(|steps| steps + 1),
-            Step::Reversed => None,
-        };
-    }
-
-    /// A thread has gone on with something else.
-    pub(super) fn leave(&mut self, thread: ThreadId) {
-        self.0.insert(thread, None);
-    }
-}
 
 /// An execution, and what its threads did in it.
 pub(super) struct Witness<'a> {
@@ -45,8 +19,6 @@ pub(super) struct Reversal {
     thread: ThreadId,
     way: Way,
     operation: Operation,
-    /// How many events its thread has had before.
-    index: u32,
     /// What happens from there on: events, and the reversed one at last.
     pub(super) steps: Vec<Step>,
 }
@@ -71,15 +43,6 @@ impl<'a> Witness<'a> {
         self.by_thread
             .get(thread.0 as usize)
             .map_or(&[], |events| events)
-    }
-
-    /// The operation that a thread has come to after so many events.
-    fn operation(&self, thread: ThreadId, index: usize) -> Option<Operation> {
-        match self.events_of(thread).get(index) {
-            Some(&event) => Some(self.state.events[event as usize].operation),
-            None if index == self.events_of(thread).len() => self.state.pending(thread),
-            None => None,
-        }
     }
 
     /// Every race in which the later one is the event at `from` or behind it, or did not happen at all.
@@ -114,7 +77,6 @@ impl<'a> Witness<'a> {
         let state = self.state;
         let own = self.events_of(thread);
         let index = own.partition_point(|&event| (event as usize) < end);
-        let previous = index.checked_sub(1).map(|last| own[last]);
         let events = &state.object(operation.object).events;
         let before = events.partition_point(|&event| (event as usize) < end);
         let mut raced: Vec<EventId> = Vec::new();
@@ -127,10 +89,7 @@ impl<'a> Witness<'a> {
             {
                 continue;
             }
-            let is_past = that.thread == thread
-                || previous.is_some_and(|previous| state.is_before(other, previous))
-                || self.is_before_birth(other, thread);
-            if is_past {
+            if self.is_past(other, index, thread) {
                 let action = that.operation.action;
                 if action.is_rival_of_all(that.way, operation.action, way) {
                     // All that is left comes before it, so it is past as well.
@@ -141,31 +100,37 @@ impl<'a> Witness<'a> {
             if raced.iter().any(|&later| state.is_before(other, later)) {
                 continue;
             }
-            let after_own = own.get(index).copied();
-            let Some(steps) = self.steps_instead(other, after_own, thread, operation, way) else {
+            let Some(steps) = self.steps_instead(other, index, thread, operation, way) else {
                 continue;
             };
             raced.push(other);
+            let way = match operation.action {
+                Action::NotifyOne => self.first_way(other, &steps, thread, operation),
+                _ => way,
+            };
             let steps = steps.into_iter().map(Step::Event);
             let steps = steps.chain([Step::Reversed]).collect();
-            let any = matches!(operation.action, Action::NotifyOne);
             found.push(Reversal {
                 at: other,
                 thread,
-                way: if any { ANY_WAY } else { way },
+                way,
                 operation,
-                index: index as u32,
                 steps,
             });
         }
     }
 
-    /// Whether a thread was spawned after an event.
-    fn is_before_birth(&self, event: EventId, thread: ThreadId) -> bool {
+    /// Whether an event comes before what a thread does after so many events.
+    fn is_past(&self, event: EventId, index: usize, thread: ThreadId) -> bool {
         let state = self.state;
         let that = &state.events[event as usize];
+        let previous = index
+            .checked_sub(1)
+            .map(|last| self.events_of(thread)[last]);
         let born = state.thread(thread).born;
-        state.clocks.of(born, that.thread) > that.index
+        that.thread == thread
+            || previous.is_some_and(|previous| state.is_before(event, previous))
+            || state.clocks.of(born, that.thread) > that.index
     }
 
     /// What can happen in place of an event up to where an operation can happen, if it can: all that depends neither on
@@ -176,12 +141,13 @@ impl<'a> Witness<'a> {
     fn steps_instead(
         &self,
         instead: EventId,
-        own: Option<EventId>,
+        index: usize,
         thread: ThreadId,
         operation: Operation,
         way: Way,
     ) -> Option<Vec<EventId>> {
         let state = self.state;
+        let own = self.events_of(thread).get(index).copied();
         if !self.may_go_round(instead, own) {
             return None;
         }
@@ -199,9 +165,37 @@ impl<'a> Witness<'a> {
             }
             match self.obstacle(before.clone(), &steps, thread, operation, way) {
                 Ok(()) => return Some(steps),
-                Err(obstacle) => without.push(obstacle?),
+                Err(obstacle) => {
+                    let obstacle = obstacle?;
+                    if self.is_past(obstacle, index, thread) {
+                        return None;
+                    }
+                    without.push(obstacle);
+                }
             }
         }
+    }
+
+    /// The first way in which an operation can happen in place of an event, after `steps`. Whoever comes there finds the
+    /// others.
+    fn first_way(
+        &self,
+        instead: EventId,
+        steps: &[EventId],
+        thread: ThreadId,
+        operation: Operation,
+    ) -> Way {
+        let state = self.state;
+        let mut model = state.events[instead as usize].before.clone();
+        for &event in steps {
+            let that = &state.events[event as usize];
+            if that.operation.object == operation.object {
+                model.perform(that.thread, that.operation.action, that.way, event);
+            }
+        }
+        let mut ways = Vec::new();
+        model.ways(thread, operation.action, &mut ways);
+        ways.first().copied().unwrap_or(Ways::COME)
     }
 
     /// The event after which an operation cannot happen any more, if it could before.
@@ -266,94 +260,29 @@ impl<'a> Witness<'a> {
         }
     }
 
-    /// Whether what `steps` lead to is also reached when a transition comes first: because it is one of them and could
-    /// be the first, `Some(Some(which))`, or because it commutes with all of them, `Some(None)`. What has gone before
-    /// the steps, from where the reversal begins, is `gone`.
-    pub(super) fn first_of(
-        &self,
-        reversal: &Reversal,
-        steps: &[Step],
-        (thread, way): Transition,
-        gone: &Gone,
-    ) -> Option<Option<usize>> {
+    /// Whether a transition that is possible where a reversal begins is one of its steps and could be the first.
+    pub(super) fn can_be_first(&self, reversal: &Reversal, (thread, way): Transition) -> bool {
+        let steps = &reversal.steps;
         let mine = |step: &Step| self.transition(reversal, *step).0 == thread;
-        if let Some(at) = steps.iter().position(mine) {
-            let same = self.transition(reversal, steps[at]).1 == way;
-            let first = steps[..at]
-                .iter()
-                .all(|&before| !self.is_step_before(reversal, before, steps[at]));
-            return (same && first).then_some(Some(at));
-        }
-        let operation = self.operation_now(reversal, thread, gone)?;
-        let commutes = steps.iter().all(|&step| {
-            let (that, its_way) = self.step(reversal, step);
-            that.object != operation.object
-                || commute((that.action, its_way), (operation.action, way))
-        });
-        commutes.then_some(None)
+        steps.iter().position(mine).is_some_and(|at| {
+            let mut before = steps[..at].iter();
+            self.transition(reversal, steps[at]).1 == way
+                && before.all(|&step| !self.is_step_before(reversal, step, steps[at]))
+        })
     }
 
-    /// Whether it is certain that it does not matter which of two transitions comes first that are possible after
-    /// `gone`.
-    pub(super) fn are_independent(
-        &self,
-        reversal: &Reversal,
-        (one, one_way): Transition,
-        (two, two_way): Transition,
-        gone: &Gone,
-    ) -> bool {
-        let operation = |thread| self.operation_now(reversal, thread, gone);
-        let (Some(first), Some(second)) = (operation(one), operation(two)) else {
-            return false;
-        };
-        one != two
-            && (first.object != second.object
-                || commute((first.action, one_way), (second.action, two_way)))
-    }
-
-    /// The operation that a thread has come to after what has gone before, if that is known.
-    fn operation_now(
-        &self,
-        reversal: &Reversal,
-        thread: ThreadId,
-        gone: &Gone,
-    ) -> Option<Operation> {
-        let own = self.events_of(thread);
-        let before = own.partition_point(|&event| event < reversal.at);
-        match gone.0.get(&thread) {
-            None => self.operation(thread, before),
-            Some(Some(steps)) => self.operation(thread, before + steps),
-            Some(None) => None,
-        }
-    }
-
-    fn step(&self, reversal: &Reversal, step: Step) -> (Operation, Way) {
-        match step {
-            Step::Reversed => (reversal.operation, reversal.way),
-            Step::Event(event) => {
-                let event = &self.state.events[event as usize];
-                (event.operation, event.way)
-            }
-        }
-    }
-
-    /// Whether a step must come before another, later one.
+    /// Whether a step must come before another, later one that is possible where the reversal begins.
     fn is_step_before(&self, reversal: &Reversal, one: Step, other: Step) -> bool {
         match (one, other) {
             (Step::Event(one), Step::Event(other)) => self.state.is_before(one, other),
             (Step::Event(one), Step::Reversed) => {
-                let own = self.events_of(reversal.thread);
-                let previous = (reversal.index as usize)
-                    .checked_sub(1)
-                    .map(|last| own[last]);
                 let that = &self.state.events[one as usize];
-                previous.is_some_and(|previous| self.state.is_before(one, previous))
-                    || self.is_before_birth(one, reversal.thread)
-                    || that.operation.object == reversal.operation.object
-                        && !commute(
-                            (that.operation.action, that.way),
-                            (reversal.operation.action, reversal.way),
-                        )
+                let action = reversal.operation.action;
+                that.operation.object == reversal.operation.object
+                    && that
+                        .operation
+                        .action
+                        .depends(that.way, action, reversal.way)
             }
             (Step::Reversed, _) => false,
         }
@@ -371,26 +300,4 @@ fn ways(action: Action, way: Way) -> Vec<Way> {
         Action::Enter => vec![Ways::COME, Ways::DONE],
         _ => vec![way],
     }
-}
-
-/// Whether two operations on one object surely come to the same in either order: neither notices the other, and neither
-/// waits for it.
-fn commute(one: (Action, Way), other: (Action, Way)) -> bool {
-    let waits = |action: Action| {
-        matches!(
-            action,
-            Action::Wake { .. }
-                | Action::Receive { .. }
-                | Action::Handed
-                | Action::Join
-                | Action::Park { .. }
-                | Action::Depart
-        )
-    };
-    let waits_for = |one: Action, other: Action| {
-        waits(one) && one != other || matches!((one, other), (Action::Send, Action::Receive { .. }))
-    };
-    !one.0.depends(one.1, other.0, other.1)
-        && !waits_for(one.0, other.0)
-        && !waits_for(other.0, one.0)
 }

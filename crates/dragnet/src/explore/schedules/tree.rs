@@ -4,7 +4,7 @@
 //! for the transition itself: whoever comes to the same node later lets it sleep. What is open has been found to lead to
 //! something that nothing else leads to.
 
-use super::races::{Gone, Reversal, Witness};
+use super::races::{Reversal, Witness};
 use crate::target::threads::executor::Transition;
 
 pub(super) struct Tree {
@@ -192,38 +192,17 @@ impl Tree {
         }
     }
 
-    /// What is planned at a node next, if something is.
-    pub(super) fn planned(&self, node: NodeId) -> Option<Transition> {
-        let mut children = self.node(node).children.iter();
-        let planned = children.find(|&&child| !self.node(child).visited)?;
-        Some(self.node(*planned).transition)
-    }
-
     /// An execution that is under way at a node goes on like this.
     pub(super) fn advance(&mut self, parent: NodeId, transition: Transition) -> Leg {
-        let mut children = self.node(parent).children.iter().copied();
-        let planned = children.find(|&child| {
-            let child = self.node(child);
-            !child.visited && child.transition == transition
-        });
-        let node = match planned {
-            Some(planned) => {
-                self.visit(planned);
-                planned
-            }
-            None => {
-                let node = self.add(parent, transition);
-                let siblings = self.node_mut(parent);
-                siblings.children.push(node);
-                let earlier = siblings.taken.clone();
-                siblings.taken.push(transition);
-                let this = self.node_mut(node);
-                this.earlier = earlier;
-                this.visited = true;
-                node
-            }
-        };
-        self.node_mut(node).active_below += 1;
+        let node = self.add(parent, transition);
+        let siblings = self.node_mut(parent);
+        siblings.children.push(node);
+        let earlier = siblings.taken.clone();
+        siblings.taken.push(transition);
+        let this = self.node_mut(node);
+        this.earlier = earlier;
+        this.visited = true;
+        this.active_below += 1;
         self.leg(node)
     }
 
@@ -246,9 +225,10 @@ impl Tree {
         child
     }
 
-    /// Has an execution explored in which a race goes the other way, unless one that is known will be like it.
+    /// Has an execution explored in which a race goes the other way, unless it begins like one that is known.
     ///
-    /// `whole` has all of it prescribed, else only its first step. `asleep` is what sleeps at the node.
+    /// `whole` has all of it prescribed, which keeps executions from coming to where all sleeps; else only its first
+    /// step is. `asleep` is what sleeps at the node.
     pub(super) fn insert(
         &mut self,
         mut at: NodeId,
@@ -257,56 +237,15 @@ impl Tree {
         witness: &Witness<'_>,
         whole: bool,
     ) {
-        let mut rest = reversal.steps.clone();
-        let mut asleep = asleep.to_vec();
-        let mut gone = Gone::default();
-        // That something commutes with all of the steps says enough only where all of them are prescribed.
-        let covers = |matched: &Option<usize>| whole || matched.is_some();
-        'deeper: loop {
-            let this = self.node(at);
-            let done = this.taken.iter().filter(|&&taken| {
-                let mut children = this.children.iter();
-                !children.any(|&child| self.node(child).transition == taken)
-            });
-            for &sleeping in asleep.iter().chain(done) {
-                let matched = witness.first_of(reversal, &rest, sleeping, &gone);
-                if matched.is_some_and(|matched| covers(&matched)) {
-                    return;
-                }
-            }
-            for &child in &this.children {
-                let child_node = self.node(child);
-                let transition = child_node.transition;
-                let matched = witness.first_of(reversal, &rest, transition, &gone);
-                let Some(matched) = matched.filter(covers) else {
-                    continue;
-                };
-                // Somebody may be on the way to a node that nobody has been at, and must not find that another has gone
-                // ahead. One that is merely planned goes on as is needed here: to leave that open would let what sleeps
-                // there stand for what it does not cover.
-                let untouched = child_node.children.is_empty() && child_node.taken.is_empty();
-                if !whole || untouched && child_node.visited {
-                    return;
-                }
-                let thread = transition.0;
-                asleep.extend(&child_node.earlier);
-                asleep.retain(|&sleeping| {
-                    witness.are_independent(reversal, sleeping, transition, &gone)
-                });
-                match matched {
-                    Some(step) => gone.take(thread, rest.remove(step)),
-                    None => gone.leave(thread),
-                }
-                if rest.is_empty() {
-                    return;
-                }
-                at = child;
-                continue 'deeper;
-            }
-            break;
+        let this = self.node(at);
+        let children = this.children.iter();
+        let planned = children.map(|&child| &self.node(child).transition);
+        let mut known = asleep.iter().chain(&this.taken).chain(planned);
+        if known.any(|&other| witness.can_be_first(reversal, other)) {
+            return;
         }
-        let steps = if whole { rest.len() } else { 1 };
-        for &step in &rest[..steps] {
+        let steps = if whole { reversal.steps.len() } else { 1 };
+        for &step in &reversal.steps[..steps] {
             at = self.open_child(at, witness.transition(reversal, step));
         }
     }

@@ -143,8 +143,10 @@ impl Action {
             Self::Wake { .. } => (C, B),
             // The two ends of a channel meet only in a message, or where one asks whether there is one.
             Self::Send => (A, A | C | D | E),
-            Self::Receive { .. } if way == Ways::COME => (B, B | C | D | E),
-            Self::TryReceive | Self::Receive { .. } => (C, A | B | C | D | E | F),
+            Self::Receive { timed: false } => (B, B | C | D | E),
+            // Who waits only for a while asks as well, also where a message comes: that it came in time depends on all
+            // that could have come before.
+            Self::TryReceive | Self::Receive { timed: true } => (C, A | B | C | D | E | F),
             // It fails where there is no room, or where nobody waits.
             Self::TrySend => (D, A | B | C | D | E | G),
             Self::Await => (G, D),

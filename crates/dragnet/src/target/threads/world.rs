@@ -54,6 +54,23 @@ impl Drop for Entered {
     }
 }
 
+/// Whether the running thread unwinds because of a panic.
+pub(crate) fn is_panicking() -> bool {
+    std::thread::panicking() && current().is_none_or(World::is_running_panicking)
+}
+
+/// Takes note that the running thread begins to unwind.
+pub(crate) fn note_panic() {
+    if let Some(world) = current()
+        && let Ok(mut state) = world.state.try_borrow_mut()
+    {
+        let running = state.threads.get_mut(world.running.get().0 as usize);
+        if let Some(thread) = running.and_then(Option::as_mut) {
+            thread.panicking = true;
+        }
+    }
+}
+
 /// What is thrown to take a thread out of an execution that is over.
 struct Over;
 
@@ -263,6 +280,8 @@ pub(crate) struct Thread {
     /// What comes before its first.
     pub(crate) born: Row,
     pub(crate) ended: bool,
+    /// Whether it unwinds because of a panic, as far as is known.
+    panicking: bool,
     children: u32,
     /// What came of its last operation.
     pub(crate) answer: u32,
@@ -516,6 +535,7 @@ impl State {
             row,
             born: row,
             ended: false,
+            panicking: false,
             children: 0,
             answer: 0,
             yielder: ptr::null(),
@@ -865,9 +885,27 @@ impl World {
         Some(self.state.borrow().thread(me).answer)
     }
 
+    /// Whether the running thread unwinds, when somebody does. That is all that is known outside: a thread that stands
+    /// still in the middle of a panic counts as if it were the one that runs.
+    fn is_running_panicking(&self) -> bool {
+        let me = self.running.get();
+        let state = self.state.borrow();
+        let mut others = state.order.iter().filter(|&&other| other != me);
+        match others.any(|&other| state.thread(other).panicking) {
+            true => state.thread(me).panicking,
+            false => true,
+        }
+    }
+
     /// Lets the executor go on, until it is the thread's turn again.
     fn suspend(&self, me: ThreadId) {
-        let yielder = self.state.borrow().thread(me).yielder;
+        let panicking = is_panicking();
+        let yielder = {
+            let mut state = self.state.borrow_mut();
+            let this = state.thread_mut(me);
+            this.panicking = panicking;
+            this.yielder
+        };
         // SAFETY: the thread runs, so the coroutine whose yielder this is runs on the present stack.
         unsafe { (*yielder).suspend(()) };
         self.running.set(me);
@@ -887,7 +925,8 @@ impl World {
             self.spoiled.set(std::thread::panicking());
             self.suspend(me);
         }
-        if !std::thread::panicking() {
+        if !is_panicking() {
+            note_panic();
             panic::resume_unwind(Box::new(Over));
         }
     }
@@ -909,6 +948,7 @@ impl World {
     /// Ends the execution because it cannot be judged.
     pub(crate) fn refuse(&self, why: String) -> ! {
         self.fail(Failure::new(FailureKind::Nondeterminism, why, None));
+        note_panic();
         panic::resume_unwind(Box::new(Over));
     }
 
@@ -947,6 +987,7 @@ impl World {
         {
             self.fail(panics::failure(payload));
         }
+        self.state.borrow_mut().thread_mut(me).panicking = false;
         self.forget_locals(me);
         if !self.over.get() {
             let object = self.state.borrow().thread(me).object;

@@ -66,7 +66,7 @@ impl<T: ?Sized> Mutex<T> {
         MutexGuard {
             mutex: self,
             guarded: self.guarded(),
-            was_panicking: std::thread::panicking(),
+            was_panicking: world::is_panicking(),
             real,
             _stays: std::marker::PhantomData,
         }

@@ -33,7 +33,7 @@ impl Poison {
 
     /// Takes note of how a guard goes that was made when its thread did or did not panic.
     pub(super) fn release(&self, was_panicking: bool) {
-        if !was_panicking && std::thread::panicking() {
+        if !was_panicking && world::is_panicking() {
             self.set();
         }
     }

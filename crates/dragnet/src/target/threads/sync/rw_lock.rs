@@ -96,7 +96,7 @@ impl<T: ?Sized> RwLock<T> {
         RwLockWriteGuard {
             lock: self,
             guarded: self.guarded(),
-            was_panicking: std::thread::panicking(),
+            was_panicking: world::is_panicking(),
             real,
             _stays: PhantomData,
         }

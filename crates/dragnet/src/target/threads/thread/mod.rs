@@ -281,5 +281,5 @@ pub fn sleep(time: Duration) {
 
 /// Whether this thread unwinds because of a panic.
 pub fn panicking() -> bool {
-    std::thread::panicking()
+    world::is_panicking()
 }
