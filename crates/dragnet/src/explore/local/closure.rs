@@ -151,7 +151,7 @@ impl<'a> Closure<'a> {
         let mut round = Round::default();
         // Where labels breed, one round can take longer than anybody has.
         for (count, happening) in happenings.into_iter().flatten().enumerate() {
-            if count % 256 == 0 && self.workers.gauge.must_end() {
+            if count.is_multiple_of(256) && self.workers.gauge.must_end() {
                 break;
             }
             self.take(&happening, graph, &mut round);
