@@ -132,16 +132,11 @@ impl<'a> Closure<'a> {
     pub(super) fn round(&mut self, graph: &mut Graph) -> Option<Round> {
         let open = self.open()?;
         let this = &*self;
-        let happenings = this.workers.spread(open.len(), |range| {
-            let mut happenings = Vec::new();
-            for &point in &open[range] {
-                if this.workers.gauge.must_end() {
-                    break;
-                }
-                this.happen(point, &mut happenings);
-            }
-            happenings
-        });
+        let happenings =
+            this.workers
+                .spread_each(open.len(), |at, happenings: &mut Vec<Happening>| {
+                    this.happen(open[at], happenings);
+                });
         for &point in &open {
             let injects = self.may_act(point);
             let this = &mut self.points[point as usize];
@@ -151,7 +146,7 @@ impl<'a> Closure<'a> {
         let mut round = Round::default();
         // Where labels breed, one round can take longer than anybody has.
         for (count, happening) in happenings.into_iter().flatten().enumerate() {
-            if count % 256 == 0 && self.workers.gauge.must_end() {
+            if count.is_multiple_of(256) && self.workers.gauge.must_end() {
                 break;
             }
             self.take(&happening, graph, &mut round);

@@ -283,7 +283,7 @@ impl Exploration<'_> {
                 suspects.locals.extend([one, two]);
             }
             looks = looks.wrapping_add(1);
-            looks % 1024 != 0 || !gauge.must_end()
+            !looks.is_multiple_of(1024) || !gauge.must_end()
         });
     }
 

@@ -77,4 +77,22 @@ impl Workers<'_> {
         done.sort_unstable_by_key(|&(from, _)| from);
         done.into_iter().map(|(_, done)| done).collect()
     }
+
+    /// The same with one number at a time, for work that can take long: what comes of a range is gathered in one place.
+    pub(super) fn spread_each<T: Default + Send>(
+        &self,
+        len: usize,
+        work: impl Fn(usize, &mut T) + Sync,
+    ) -> Vec<T> {
+        self.spread(len, |range| {
+            let mut gathered = T::default();
+            for at in range {
+                if self.gauge.must_end() {
+                    break;
+                }
+                work(at, &mut gathered);
+            }
+            gathered
+        })
+    }
 }

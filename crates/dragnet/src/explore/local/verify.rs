@@ -35,7 +35,7 @@ pub(super) enum Confirmed {
     Cut,
 }
 
-/// After so many histories that turn out to be impossible, single ones are no longer tried.
+/// After so many histories for which no execution was found, single ones are no longer tried.
 const PATIENCE: u32 = 64;
 
 /// Random walks end after so many states.
@@ -47,7 +47,8 @@ pub(super) struct Examined {
     locals: HashSet<u32>,
     /// For each invariant of pairs.
     pairs: Vec<Classified>,
-    rejected: u32,
+    /// How many histories no execution was found for.
+    in_vain: u32,
 }
 
 /// The points of an unfolding by their classes under an invariant of pairs.
@@ -235,7 +236,7 @@ impl Verifier<'_> {
         suspects: &mut Suspects,
     ) -> Option<Explored> {
         let wrong = wanted.is_none();
-        if examined.rejected < PATIENCE {
+        if examined.in_vain < PATIENCE {
             let cone = unfolding.cone(past);
             let aim = match wanted {
                 Some(_) => Aim::Wanted,
@@ -245,7 +246,7 @@ impl Verifier<'_> {
             let most = 1_000 + 4 * unfolding.counts.steps;
             match self.search_through(&cone, Some(most), aim) {
                 Confirmed::Found(found) => return Some(found),
-                Confirmed::Cut => examined.rejected += 1,
+                Confirmed::Cut => examined.in_vain += 1,
                 Confirmed::Rejected
                     if wanted.is_some_and(|local| !self.local.whole.is_wanted(local)) =>
                 {
@@ -258,7 +259,7 @@ impl Verifier<'_> {
                         !cfg!(test) || !exact || !wrong,
                         "what fits together happens"
                     );
-                    examined.rejected += 1;
+                    examined.in_vain += 1;
                 }
             }
         }

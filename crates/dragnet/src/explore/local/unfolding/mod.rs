@@ -363,28 +363,16 @@ impl<'a> Unfolding<'a> {
         };
         let new_points = self.points.len() - first_point as usize;
         let (this, known) = (&*self, &*graph);
-        let inherited = this.workers.spread(new_points, |range| {
-            let mut look = Look::default();
-            for at in range {
-                if this.workers.gauge.must_end() {
-                    break;
-                }
-                this.look_at(first_point + at as u32, known, &mut look);
-            }
-            look
+        let inherited = this.workers.spread_each(new_points, |at, look: &mut Look| {
+            this.look_at(first_point + at as u32, known, look);
         });
         self.take_in(inherited, graph, &mut round);
         let (this, known) = (&*self, &*graph);
-        let met = this.workers.spread(new_items.len(), |range| {
-            let mut look = Look::default();
-            for at in range {
-                if this.workers.gauge.must_end() {
-                    break;
-                }
-                this.hand_round(new_items.start + at as u32, known, &mut look);
-            }
-            look
-        });
+        let met = this
+            .workers
+            .spread_each(new_items.len(), |at, look: &mut Look| {
+                this.hand_round(new_items.start + at as u32, known, look);
+            });
         self.take_in(met, graph, &mut round);
         round
     }
