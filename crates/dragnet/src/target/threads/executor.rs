@@ -116,14 +116,13 @@ impl Executor {
 
     fn conduct(&mut self, director: &mut dyn Director) -> Finish {
         let (mut ways, mut enabled) = (Vec::new(), Vec::new());
-        let turns = self.program.setting.fruitless_turns;
         loop {
             let thread = {
                 let mut state = self.world.state().borrow_mut();
                 if let Some(failure) = &state.failure {
                     return Finish::Failed(failure.clone());
                 }
-                state.enabled(turns, &mut ways, &mut enabled);
+                state.enabled(&mut ways, &mut enabled);
                 if enabled.is_empty() {
                     let mut threads = state.order.iter();
                     return match threads.all(|&thread| state.thread(thread).ended) {

@@ -247,6 +247,8 @@ pub(crate) struct State {
     pub(crate) events: Vec<Event>,
     pub(crate) clocks: Clocks,
     pub(super) failure: Option<Failure>,
+    /// How often a thread may go round without seeing anything new while others can go on.
+    fruitless_turns: u32,
     /// Whether a thread had to wait because it went round without seeing anything new.
     pub(crate) went_round: bool,
     /// Whether time has passed for anybody.
@@ -381,7 +383,7 @@ pub(crate) struct Event {
 }
 
 impl State {
-    fn new() -> Self {
+    fn new(fruitless_turns: u32) -> Self {
         Self {
             threads: Vec::new(),
             order: Vec::new(),
@@ -389,6 +391,7 @@ impl State {
             events: Vec::new(),
             clocks: Clocks::new(),
             failure: None,
+            fruitless_turns,
             went_round: false,
             time_passes: false,
             newborn: None,
@@ -455,14 +458,9 @@ impl State {
     }
 
     /// The ways in which threads can go on. Those that go round without seeing anything new wait for the others.
-    pub(super) fn enabled(
-        &mut self,
-        turns: u32,
-        ways: &mut Vec<Way>,
-        enabled: &mut Vec<(ThreadId, Way)>,
-    ) {
+    pub(super) fn enabled(&mut self, ways: &mut Vec<Way>, enabled: &mut Vec<(ThreadId, Way)>) {
         enabled.clear();
-        for patience in [turns, HOPELESS] {
+        for patience in [self.fruitless_turns, HOPELESS] {
             let mut in_vain = false;
             for &id in &self.order {
                 let Some(pending) = self.thread(id).pending else {
@@ -577,7 +575,8 @@ impl State {
     ) -> Option<Rc<[(ObjectId, u32)]>> {
         let round = &self.thread(thread).round;
         let is_head = |head: &Sight| head.at == operation.at && head.object == operation.object;
-        round.head.as_ref().filter(|head| is_head(head))?;
+        let waits = |head: &&Sight| round.turns >= self.fruitless_turns && is_head(head);
+        round.head.as_ref().filter(waits)?;
         let seen = round.seen.iter().map(|seen| (seen.object, seen.version));
         let seen: Rc<[(ObjectId, u32)]> = seen.collect();
         for &(object, version) in &*seen {
@@ -691,13 +690,13 @@ impl World {
     pub(super) fn new(setting: Setting, names: std::sync::Arc<Names>) -> Self {
         Self {
             serial: Cell::new(0),
-            setting,
             names,
             over: Cell::new(true),
             spoiled: Cell::new(false),
             running: Cell::new(Names::MAIN),
             weakly_ordered: Cell::new(0),
-            state: RefCell::new(State::new()),
+            state: RefCell::new(State::new(setting.fruitless_turns)),
+            setting,
         }
     }
 
