@@ -163,7 +163,7 @@ impl Schedules<'_> {
             new,
             taken: Vec::new(),
             asleep: Vec::new(),
-            sleeps: Vec::new(),
+            sleep_at: Vec::new(),
             blocked: false,
             too_long: false,
             astray: false,
@@ -173,14 +173,13 @@ impl Schedules<'_> {
         let Guide {
             legs,
             taken,
-            sleeps,
+            sleep_at,
             blocked,
             too_long,
             astray,
             ..
         } = guide;
         let witness = Witness::new(&state);
-        let whole = self.reduction == Reduction::Optimal;
         let reversals = match self.reduction {
             Reduction::None | Reduction::Sleep => Vec::new(),
             Reduction::Source => witness.reversals(new),
@@ -191,7 +190,12 @@ impl Schedules<'_> {
             for reversal in &reversals {
                 let at = reversal.at as usize;
                 let node = node_before(&legs, at);
-                tree.insert(node, &sleeps[at], reversal, &witness, whole);
+                match self.reduction {
+                    Reduction::Optimal => {
+                        tree.insert_whole(node, legs[at].node, &sleep_at[at], reversal, &witness)
+                    }
+                    _ => tree.insert_first(node, &sleep_at[at], reversal, &witness),
+                }
             }
             tree.release(node_before(&legs, legs.len()));
             shared.news.notify_all();
@@ -242,8 +246,8 @@ struct Guide<'a> {
     taken: Vec<Transition>,
     /// What need not be taken: others have, and what has happened since does not matter to it.
     asleep: Vec<Transition>,
-    /// What slept before each step.
-    sleeps: Vec<Vec<Transition>>,
+    /// What slept at each step.
+    sleep_at: Vec<Vec<Transition>>,
     blocked: bool,
     too_long: bool,
     /// Whether what was planned turned out to be impossible.
@@ -340,7 +344,6 @@ impl Director for Guide<'_> {
                 }
             }
         }
-        self.sleeps.push(self.asleep.clone());
         if self.reduction != Reduction::None {
             for &earlier in &self.legs[at].earlier {
                 if !self.asleep.contains(&earlier) {
@@ -348,6 +351,7 @@ impl Director for Guide<'_> {
                 }
             }
         }
+        self.sleep_at.push(self.asleep.clone());
         self.preempted += u32::from(interrupts(next.0));
         self.taken.push(next);
         Some(next)

@@ -29,6 +29,56 @@ pub(super) enum Step {
     Reversed,
 }
 
+/// What is left of a reversal behind something that is planned.
+pub(super) struct Rest {
+    pub(super) steps: Vec<Step>,
+    /// The threads of the steps that are gone, each as often as it had one.
+    gone: Vec<ThreadId>,
+    /// The threads that have taken steps besides.
+    strangers: Vec<ThreadId>,
+}
+
+impl Rest {
+    pub(super) fn of(reversal: &Reversal) -> Self {
+        Self {
+            steps: reversal.steps.clone(),
+            gone: Vec::new(),
+            strangers: Vec::new(),
+        }
+    }
+
+    /// Goes on behind a transition that relates to it like this.
+    pub(super) fn pass(&mut self, thread: ThreadId, relation: Relation) {
+        match relation {
+            Relation::First(at) => {
+                self.steps.remove(at);
+                self.gone.push(thread);
+            }
+            _ => self.strangers.push(thread),
+        }
+    }
+}
+
+/// How a transition relates to the steps of a reversal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Relation {
+    /// It is the one at this place, which none before it has to come before.
+    First(usize),
+    /// It is none of them, and depends on none of them.
+    Independent,
+    /// It cannot come first.
+    Conflict,
+    Unknown,
+}
+
+/// What is known of a step in other executions than the one in which it was seen.
+#[derive(Clone, Copy)]
+pub(super) struct Planned {
+    operation: Operation,
+    /// How many objects there were where it was planned: these are the same in all executions that come there.
+    objects: u32,
+}
+
 impl<'a> Witness<'a> {
     pub(super) fn new(state: &'a State) -> Self {
         let mut by_thread = vec![Vec::new(); state.threads.len()];
@@ -261,14 +311,97 @@ impl<'a> Witness<'a> {
     }
 
     /// Whether a transition that is possible where a reversal begins is one of its steps and could be the first.
-    pub(super) fn can_be_first(&self, reversal: &Reversal, (thread, way): Transition) -> bool {
-        let steps = &reversal.steps;
-        let mine = |step: &Step| self.transition(reversal, *step).0 == thread;
-        steps.iter().position(mine).is_some_and(|at| {
-            let mut before = steps[..at].iter();
-            self.transition(reversal, steps[at]).1 == way
-                && before.all(|&step| !self.is_step_before(reversal, step, steps[at]))
-        })
+    pub(super) fn can_be_first(&self, reversal: &Reversal, transition: Transition) -> bool {
+        let all = Rest::of(reversal);
+        self.position(reversal, &all, transition)
+            .is_some_and(|at| self.comes_first(reversal, &all, at, transition.1))
+    }
+
+    /// The first of the steps that are left that is of the thread of a transition.
+    fn position(&self, reversal: &Reversal, rest: &Rest, transition: Transition) -> Option<usize> {
+        let mine = |step: &Step| self.transition(reversal, *step).0 == transition.0;
+        rest.steps.iter().position(mine)
+    }
+
+    fn comes_first(&self, reversal: &Reversal, rest: &Rest, at: usize, way: Way) -> bool {
+        let step = rest.steps[at];
+        let mut before = rest.steps[..at].iter();
+        self.transition(reversal, step).1 == way
+            && before.all(|&earlier| !self.is_step_before(reversal, earlier, step))
+    }
+
+    /// How what is planned somewhere relates to what is left of a reversal there.
+    ///
+    /// `planned` is what is known of it from the execution that it was planned after. It is needed where its thread has
+    /// taken a step that is not one of the reversal's: what it came to then may be something else than here.
+    pub(super) fn relation(
+        &self,
+        reversal: &Reversal,
+        rest: &Rest,
+        transition: Transition,
+        planned: Option<Planned>,
+    ) -> Relation {
+        let (thread, way) = transition;
+        if let Some(at) = self.position(reversal, rest, transition) {
+            return match self.comes_first(reversal, rest, at, way) {
+                true => Relation::First(at),
+                false => Relation::Conflict,
+            };
+        }
+        let known = self.comes_to(reversal, rest, thread).map(|operation| {
+            let objects = u32::MAX;
+            Planned { operation, objects }
+        });
+        let Some(Planned { operation, objects }) = known.or(planned) else {
+            return Relation::Unknown;
+        };
+        let mut relation = Relation::Independent;
+        for &step in &rest.steps {
+            let that = self.operation(reversal, step);
+            let (_, its_way) = self.transition(reversal, step);
+            if !operation.action.depends(way, that.action, its_way) {
+                continue;
+            }
+            let in_common = operation.object.0 < objects;
+            if in_common && operation.object == that.object {
+                return Relation::Conflict;
+            }
+            if !in_common && that.object.0 >= objects {
+                relation = Relation::Unknown;
+            }
+        }
+        relation
+    }
+
+    /// The operation that a thread comes to after its steps that are gone, if this execution knows.
+    fn comes_to(&self, reversal: &Reversal, rest: &Rest, thread: ThreadId) -> Option<Operation> {
+        let reversed = thread == reversal.thread && !rest.steps.contains(&Step::Reversed);
+        if reversed || rest.strangers.contains(&thread) {
+            return None;
+        }
+        self.state.threads.get(thread.0 as usize)?.as_ref()?;
+        let own = self.events_of(thread);
+        let before = own.partition_point(|&event| event < reversal.at);
+        let gone = rest.gone.iter().filter(|&&other| other == thread).count();
+        match own.get(before + gone) {
+            Some(&event) => Some(self.state.events[event as usize].operation),
+            None => self.state.pending(thread),
+        }
+    }
+
+    fn operation(&self, reversal: &Reversal, step: Step) -> Operation {
+        match step {
+            Step::Reversed => reversal.operation,
+            Step::Event(event) => self.state.events[event as usize].operation,
+        }
+    }
+
+    /// What other executions can know of a step.
+    pub(super) fn planned(&self, reversal: &Reversal, step: Step) -> Planned {
+        Planned {
+            operation: self.operation(reversal, step),
+            objects: self.state.events[reversal.at as usize].objects,
+        }
     }
 
     /// Whether a step must come before another, later one that is possible where the reversal begins.

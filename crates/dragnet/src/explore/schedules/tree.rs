@@ -4,7 +4,7 @@
 //! for the transition itself: whoever comes to the same node later lets it sleep. What is open has been found to lead to
 //! something that nothing else leads to.
 
-use super::races::{Reversal, Witness};
+use super::races::{Planned, Relation, Rest, Reversal, Witness};
 use crate::target::threads::executor::Transition;
 
 pub(super) struct Tree {
@@ -24,6 +24,8 @@ struct Node {
     parent: NodeId,
     /// What leads here from the parent.
     transition: Transition,
+    /// What is known of it, if it was planned together with what comes before it.
+    planned: Option<Planned>,
     /// Those that were taken from the parent before, when this one was.
     earlier: Vec<Transition>,
     /// In the order in which they are to be taken.
@@ -71,6 +73,7 @@ impl Tree {
         let node = Node {
             parent,
             transition,
+            planned: None,
             earlier: Vec::new(),
             children: Vec::new(),
             taken: Vec::new(),
@@ -150,9 +153,8 @@ impl Tree {
         let Node {
             parent, transition, ..
         } = *self.node(node);
-        let before = &mut self.node_mut(parent).taken;
-        let earlier = before.clone();
-        before.push(transition);
+        let earlier = self.node(parent).taken.clone();
+        self.node_mut(parent).taken.push(transition);
         let this = self.node_mut(node);
         this.earlier = earlier;
         this.visited = true;
@@ -195,9 +197,9 @@ impl Tree {
     /// An execution that is under way at a node goes on like this.
     pub(super) fn advance(&mut self, parent: NodeId, transition: Transition) -> Leg {
         let node = self.add(parent, transition);
+        let earlier = self.node(parent).taken.clone();
         let siblings = self.node_mut(parent);
         siblings.children.push(node);
-        let earlier = siblings.taken.clone();
         siblings.taken.push(transition);
         let this = self.node_mut(node);
         this.earlier = earlier;
@@ -225,29 +227,100 @@ impl Tree {
         child
     }
 
-    /// Has an execution explored in which a race goes the other way, unless it begins like one that is known.
-    ///
-    /// `whole` has all of it prescribed, which keeps executions from coming to where all sleeps; else only its first
-    /// step is. `asleep` is what sleeps at the node.
-    pub(super) fn insert(
+    /// Has an execution explored in which a race goes the other way, unless it begins with something that is known.
+    /// `asleep` is what sleeps where the race begins, and then.
+    pub(super) fn insert_first(
         &mut self,
-        mut at: NodeId,
+        at: NodeId,
         asleep: &[Transition],
         reversal: &Reversal,
         witness: &Witness<'_>,
-        whole: bool,
     ) {
+        if !self.knows_beginning(at, asleep, reversal, witness) {
+            let first = witness.transition(reversal, reversal.steps[0]);
+            self.open_child(at, first);
+        }
+    }
+
+    /// Has an execution explored in which a race goes the other way, unless what is known comes to it.
+    ///
+    /// All of its steps are prescribed, merged into those that are already: that keeps executions from coming to where
+    /// all sleeps.
+    pub(super) fn insert_whole(
+        &mut self,
+        at: NodeId,
+        reversed: NodeId,
+        asleep: &[Transition],
+        reversal: &Reversal,
+        witness: &Witness<'_>,
+    ) {
+        let mut rest = Rest::of(reversal);
+        let covers = |&transition: &Transition| {
+            let relation = witness.relation(reversal, &rest, transition, None);
+            matches!(relation, Relation::First(_) | Relation::Independent)
+        };
+        if asleep.iter().any(covers) {
+            return;
+        }
+        let mut behind = at;
+        let mut after = Some(reversed);
+        while let Some((child, relation)) =
+            self.leading(behind, after.take(), reversal, &rest, witness)
+        {
+            if relation == Relation::Unknown {
+                // Whether it is the same is not known: it is as if only beginnings could be compared.
+                if self.knows_beginning(at, asleep, reversal, witness) {
+                    return;
+                }
+                (behind, rest) = (at, Rest::of(reversal));
+                break;
+            }
+            rest.pass(self.node(child).transition.0, relation);
+            if rest.steps.is_empty() || self.node(child).children.is_empty() {
+                return;
+            }
+            behind = child;
+        }
+        for step in rest.steps {
+            behind = self.open_child(behind, witness.transition(reversal, step));
+            self.node_mut(behind).planned = Some(witness.planned(reversal, step));
+        }
+    }
+
+    /// The first of what is planned or has been taken at a node, later than a certain one, that what is left of a reversal
+    /// can go on behind.
+    fn leading(
+        &self,
+        at: NodeId,
+        later_than: Option<NodeId>,
+        reversal: &Reversal,
+        rest: &Rest,
+        witness: &Witness<'_>,
+    ) -> Option<(NodeId, Relation)> {
+        let children = &self.node(at).children;
+        let from =
+            later_than.and_then(|earlier| children.iter().position(|&child| child == earlier));
+        let mut later = children[from.map_or(0, |earlier| earlier + 1)..].iter();
+        later.find_map(|&child| {
+            let this = self.node(child);
+            let relation = witness.relation(reversal, rest, this.transition, this.planned);
+            (relation != Relation::Conflict).then_some((child, relation))
+        })
+    }
+
+    /// Whether one of the steps with which a reversal can begin sleeps, has been taken or is planned.
+    fn knows_beginning(
+        &self,
+        at: NodeId,
+        asleep: &[Transition],
+        reversal: &Reversal,
+        witness: &Witness<'_>,
+    ) -> bool {
         let this = self.node(at);
         let children = this.children.iter();
         let planned = children.map(|&child| &self.node(child).transition);
         let mut known = asleep.iter().chain(&this.taken).chain(planned);
-        if known.any(|&other| witness.can_be_first(reversal, other)) {
-            return;
-        }
-        let steps = if whole { reversal.steps.len() } else { 1 };
-        for &step in &reversal.steps[..steps] {
-            at = self.open_child(at, witness.transition(reversal, step));
-        }
+        known.any(|&other| witness.can_be_first(reversal, other))
     }
 
     /// An execution is over whose last node this is.

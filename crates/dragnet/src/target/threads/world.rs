@@ -376,6 +376,8 @@ pub(crate) struct Event {
     pub(crate) row: Row,
     /// What the object was before it.
     pub(crate) before: Model,
+    /// How many objects there were before it.
+    pub(crate) objects: u32,
     /// Whether it may have changed the object.
     pub(crate) changes: bool,
     /// What its thread had gone round on, if it went on only because one of these changed: how often each had by then.
@@ -666,6 +668,7 @@ impl State {
             index,
             row,
             before,
+            objects: self.objects.len() as u32,
             changes: !looks,
             went_round_on,
         });
