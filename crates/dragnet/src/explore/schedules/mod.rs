@@ -5,11 +5,15 @@
 //! [planned](tree) in which it goes the other way, unless it begins like one that is known. This is dynamic
 //! partial-order reduction by source sets with sleep sets (Abdulla, Aronis, Jonsson and Sagonas, *Optimal dynamic partial
 //! order reduction*, POPL 2014), under which no two executions that come to an end are alike. At its best all of what a
-//! race needs to go the other way is prescribed, as in a wake-up sequence there, and few executions are given up.
+//! race needs to go the other way is prescribed and merged into what is planned, as in the wake-up trees there, and no
+//! execution is given up halfway.
 //!
-//! It deviates from the paper in that these sequences are not merged into trees, so that some executions are given up.
-//! To merge them one must know whether steps that were seen in different executions are on the same object, and objects
-//! have no name that is the same in all executions.
+//! Several workers take what is planned side by side. What one of them finds is merged into what others have taken later,
+//! as if they had waited: they rely on it.
+//!
+//! To merge one must know whether steps that were seen in different executions are
+//! on the same object. Objects that are there where the plan begins are the same in all executions that come there; where
+//! others matter, an execution is run in which both steps can be seen.
 
 mod races;
 mod tree;
@@ -21,7 +25,7 @@ use crate::check::Reduction;
 use crate::target::threads::executor::{Director, Executor, Finish, Program, Transition};
 use crate::target::threads::lost;
 use crate::target::threads::world::State;
-use races::Witness;
+use races::{Planned, Question, Relation, Witness};
 use tree::{Leg, NodeId, ROOT, Tree};
 
 /// An execution is looked for with fewer interruptions than so many,
@@ -38,6 +42,8 @@ pub(crate) struct Explored {
     pub(crate) executions: u64,
     /// Executions that were given up, because others are like them.
     pub(crate) blocked_executions: u64,
+    /// Those of them that were run only to compare plans.
+    pub(crate) questions: u64,
     /// Decisions in all executions.
     pub(crate) scheduling_points: u64,
     /// Whether executions longer than allowed were cut.
@@ -151,6 +157,19 @@ impl Schedules<'_> {
         }
     }
 
+    /// Runs an execution to answer a question. A thread of the operating system of its own is fit for it.
+    fn ask(&self, question: &Question) -> Option<Relation> {
+        let run = || {
+            let mut executor = Executor::new(Arc::clone(self.program));
+            executor.run(&mut Follow(&question.way));
+            question.answer(&executor.state())
+        };
+        std::thread::scope(|scope| {
+            let asking = scope.spawn(|| super::quiet::silence_tracing(run));
+            asking.join().ok().flatten()
+        })
+    }
+
     /// Runs one execution, and plans those that follow from it.
     fn run(&self, shared: &Shared, executor: &mut Executor, legs: Vec<Leg>, new: usize) {
         let mut guide = Guide {
@@ -185,6 +204,13 @@ impl Schedules<'_> {
             Reduction::Source => witness.reversals(new),
             Reduction::Optimal => witness.reversals(0),
         };
+        let (mut asked, mut lost_track) = (0, false);
+        let mut ask = |question: &Question| {
+            asked += 1;
+            let answer = self.ask(question);
+            lost_track |= answer.is_none();
+            answer.unwrap_or(Relation::Conflict)
+        };
         {
             let tree = &mut *lock(&shared.tree);
             for reversal in &reversals {
@@ -192,7 +218,8 @@ impl Schedules<'_> {
                 let node = node_before(&legs, at);
                 match self.reduction {
                     Reduction::Optimal => {
-                        tree.insert_whole(node, legs[at].node, &sleep_at[at], reversal, &witness)
+                        let (reversed, asleep) = (legs[at].node, &sleep_at[at]);
+                        tree.insert_whole(node, reversed, asleep, reversal, &witness, &mut ask);
                     }
                     _ => tree.insert_first(node, &sleep_at[at], reversal, &witness),
                 }
@@ -203,7 +230,9 @@ impl Schedules<'_> {
         let mut explored = lock(&shared.explored);
         explored.went_round |= state.went_round;
         explored.weakly_ordered = explored.weakly_ordered.max(executor.weakly_ordered());
-        if astray && explored.found.is_none() {
+        explored.blocked_executions += asked;
+        explored.questions += asked;
+        if (astray || lost_track) && explored.found.is_none() {
             explored.found = Some((taken.clone(), Finish::Failed(lost())));
         }
         explored.scheduling_points += state.events.len() as u64;
@@ -329,7 +358,11 @@ impl Director for Guide<'_> {
                 }
                 Some(_) => {}
                 None => {
-                    let leg = tree.advance(here, next);
+                    let planned = state.pending(next.0).map(|operation| Planned {
+                        operation,
+                        objects: state.objects() as u32,
+                    });
+                    let leg = tree.advance(here, next, planned);
                     self.legs.push(leg);
                 }
             }
@@ -355,6 +388,17 @@ impl Director for Guide<'_> {
         self.preempted += u32::from(interrupts(next.0));
         self.taken.push(next);
         Some(next)
+    }
+}
+
+/// Takes an execution along a way, and no further.
+struct Follow<'a>(&'a [Transition]);
+
+impl Director for Follow<'_> {
+    fn next(&mut self, _: &State, enabled: &[Transition]) -> Option<Transition> {
+        let (&next, further) = self.0.split_first()?;
+        self.0 = further;
+        enabled.contains(&next).then_some(next)
     }
 }
 

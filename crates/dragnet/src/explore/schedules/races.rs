@@ -34,8 +34,8 @@ pub(super) struct Rest {
     pub(super) steps: Vec<Step>,
     /// The threads of the steps that are gone, each as often as it had one.
     gone: Vec<ThreadId>,
-    /// The threads that have taken steps besides.
-    strangers: Vec<ThreadId>,
+    /// What else has been taken.
+    besides: Vec<Transition>,
 }
 
 impl Rest {
@@ -43,18 +43,18 @@ impl Rest {
         Self {
             steps: reversal.steps.clone(),
             gone: Vec::new(),
-            strangers: Vec::new(),
+            besides: Vec::new(),
         }
     }
 
     /// Goes on behind a transition that relates to it like this.
-    pub(super) fn pass(&mut self, thread: ThreadId, relation: Relation) {
+    pub(super) fn pass(&mut self, transition: Transition, relation: Relation) {
         match relation {
             Relation::First(at) => {
                 self.steps.remove(at);
-                self.gone.push(thread);
+                self.gone.push(transition.0);
             }
-            _ => self.strangers.push(thread),
+            _ => self.besides.push(transition),
         }
     }
 }
@@ -68,15 +68,47 @@ pub(super) enum Relation {
     Independent,
     /// It cannot come first.
     Conflict,
+    /// That takes a [`Question`].
     Unknown,
+}
+
+/// Whether something that is planned depends on what is left of a reversal, to be answered by an execution in which both
+/// can be seen.
+pub(super) struct Question {
+    /// What the execution does: the reversal, and what is planned before what is asked about.
+    pub(super) way: Vec<Transition>,
+    asked: Transition,
+    /// Which of its events are what is left.
+    left: Vec<usize>,
+}
+
+impl Question {
+    /// The answer, from the execution.
+    pub(super) fn answer(&self, state: &State) -> Option<Relation> {
+        let (thread, way) = self.asked;
+        let operation = state.pending(thread)?;
+        if state.events.len() != self.way.len() {
+            return None;
+        }
+        let depends = |&event: &usize| {
+            let that = &state.events[event];
+            let action = that.operation.action;
+            that.operation.object == operation.object
+                && operation.action.depends(way, action, that.way)
+        };
+        Some(match self.left.iter().any(depends) {
+            true => Relation::Conflict,
+            false => Relation::Independent,
+        })
+    }
 }
 
 /// What is known of a step in other executions than the one in which it was seen.
 #[derive(Clone, Copy)]
 pub(super) struct Planned {
-    operation: Operation,
+    pub(super) operation: Operation,
     /// How many objects there were where it was planned: these are the same in all executions that come there.
-    objects: u32,
+    pub(super) objects: u32,
 }
 
 impl<'a> Witness<'a> {
@@ -348,12 +380,12 @@ impl<'a> Witness<'a> {
                 false => Relation::Conflict,
             };
         }
-        let known = self.comes_to(reversal, rest, thread).map(|operation| {
-            let objects = u32::MAX;
-            Planned { operation, objects }
-        });
-        let Some(Planned { operation, objects }) = known.or(planned) else {
-            return Relation::Unknown;
+        let here = self.comes_to(reversal, rest, thread);
+        let in_common = self.state.events[reversal.at as usize].objects;
+        let (operation, objects) = match (here, planned) {
+            (Some(operation), _) => (operation, u32::MAX),
+            (None, Some(planned)) => (planned.operation, planned.objects.min(in_common)),
+            (None, None) => return Relation::Unknown,
         };
         let mut relation = Relation::Independent;
         for &step in &rest.steps {
@@ -362,11 +394,11 @@ impl<'a> Witness<'a> {
             if !operation.action.depends(way, that.action, its_way) {
                 continue;
             }
-            let in_common = operation.object.0 < objects;
-            if in_common && operation.object == that.object {
+            let same_names = operation.object.0 < objects;
+            if same_names && operation.object == that.object {
                 return Relation::Conflict;
             }
-            if !in_common && that.object.0 >= objects {
+            if !same_names && that.object.0 >= objects {
                 relation = Relation::Unknown;
             }
         }
@@ -376,7 +408,8 @@ impl<'a> Witness<'a> {
     /// The operation that a thread comes to after its steps that are gone, if this execution knows.
     fn comes_to(&self, reversal: &Reversal, rest: &Rest, thread: ThreadId) -> Option<Operation> {
         let reversed = thread == reversal.thread && !rest.steps.contains(&Step::Reversed);
-        if reversed || rest.strangers.contains(&thread) {
+        let mut besides = rest.besides.iter();
+        if reversed || besides.any(|other| other.0 == thread) {
             return None;
         }
         self.state.threads.get(thread.0 as usize)?.as_ref()?;
@@ -393,6 +426,24 @@ impl<'a> Witness<'a> {
         match step {
             Step::Reversed => reversal.operation,
             Step::Event(event) => self.state.events[event as usize].operation,
+        }
+    }
+
+    /// What has to be asked to know how what is planned relates to what is left of a reversal.
+    pub(super) fn question(&self, reversal: &Reversal, rest: &Rest, asked: Transition) -> Question {
+        let before = &self.state.events[..reversal.at as usize];
+        let before = before.iter().map(|event| (event.thread, event.way));
+        let steps = reversal.steps.iter();
+        let steps = steps.map(|&step| self.transition(reversal, step));
+        let besides = rest.besides.iter().copied();
+        let events = reversal.at as usize..;
+        let left = events
+            .zip(&reversal.steps)
+            .filter(|(_, step)| rest.steps.contains(step));
+        Question {
+            way: before.chain(steps).chain(besides).collect(),
+            asked,
+            left: left.map(|(event, _)| event).collect(),
         }
     }
 

@@ -358,7 +358,11 @@ fn run(threads: &[Vec<Act>]) {
 type Ending = (u64, bool, u64);
 
 /// How each execution ended; nothing if there are too many.
-fn endings(program: &Arc<Program>, reduction: Reduction, workers: usize) -> Vec<Ending> {
+fn endings(
+    program: &Arc<Program>,
+    reduction: Reduction,
+    workers: usize,
+) -> (Explored, Vec<Ending>) {
     let seen = Mutex::new(Vec::new());
     let gauge = Gauge::up_to(3_000);
     let schedules = Schedules {
@@ -378,13 +382,13 @@ fn endings(program: &Arc<Program>, reduction: Reduction, workers: usize) -> Vec<
             true
         },
     };
-    schedules.explore();
+    let explored = schedules.explore();
     let mut seen = seen.into_inner().unwrap();
     seen.sort_unstable();
     if gauge.cut().is_some() {
         seen.clear();
     }
-    seen
+    (explored, seen)
 }
 
 fn cases() -> u32 {
@@ -411,11 +415,11 @@ proptest! {
 /// Has every reduction run each trace of a program once, and see in it what is seen without a reduction.
 fn check_traces(main: impl Fn() + Send + Sync + 'static) -> Result<(), TestCaseError> {
     let program = program(main);
-    let mut all = endings(&program, Reduction::None, 1);
+    let (_, mut all) = endings(&program, Reduction::None, 1);
     all.dedup();
     if all.is_empty() {
         // Too many interleavings: what remains is that the reductions agree.
-        all = endings(&program, Reduction::Sleep, 1);
+        (_, all) = endings(&program, Reduction::Sleep, 1);
     }
     if all.is_empty() {
         return Ok(());
@@ -428,8 +432,11 @@ fn check_traces(main: impl Fn() + Send + Sync + 'static) -> Result<(), TestCaseE
         (Reduction::Source, 2),
         (Reduction::Optimal, 2),
     ] {
-        let found = endings(&program, reduction, workers);
+        let (explored, found) = endings(&program, reduction, workers);
         prop_assert_eq!(&found, &all, "{} with {} workers", reduction, workers);
+        if (reduction, workers) == (Reduction::Optimal, 1) {
+            prop_assert_eq!(explored.blocked_executions, explored.questions);
+        }
     }
     Ok(())
 }

@@ -4,7 +4,7 @@
 //! for the transition itself: whoever comes to the same node later lets it sleep. What is open has been found to lead to
 //! something that nothing else leads to.
 
-use super::races::{Planned, Relation, Rest, Reversal, Witness};
+use super::races::{Planned, Question, Relation, Rest, Reversal, Witness};
 use crate::target::threads::executor::Transition;
 
 pub(super) struct Tree {
@@ -195,7 +195,12 @@ impl Tree {
     }
 
     /// An execution that is under way at a node goes on like this.
-    pub(super) fn advance(&mut self, parent: NodeId, transition: Transition) -> Leg {
+    pub(super) fn advance(
+        &mut self,
+        parent: NodeId,
+        transition: Transition,
+        planned: Option<Planned>,
+    ) -> Leg {
         let node = self.add(parent, transition);
         let earlier = self.node(parent).taken.clone();
         let siblings = self.node_mut(parent);
@@ -203,6 +208,7 @@ impl Tree {
         siblings.taken.push(transition);
         let this = self.node_mut(node);
         this.earlier = earlier;
+        this.planned = planned;
         this.visited = true;
         this.active_below += 1;
         self.leg(node)
@@ -236,7 +242,11 @@ impl Tree {
         reversal: &Reversal,
         witness: &Witness<'_>,
     ) {
-        if !self.knows_beginning(at, asleep, reversal, witness) {
+        let this = self.node(at);
+        let children = this.children.iter();
+        let planned = children.map(|&child| &self.node(child).transition);
+        let mut known = asleep.iter().chain(&this.taken).chain(planned);
+        if !known.any(|&other| witness.can_be_first(reversal, other)) {
             let first = witness.transition(reversal, reversal.steps[0]);
             self.open_child(at, first);
         }
@@ -253,6 +263,7 @@ impl Tree {
         asleep: &[Transition],
         reversal: &Reversal,
         witness: &Witness<'_>,
+        ask: &mut dyn FnMut(&Question) -> Relation,
     ) {
         let mut rest = Rest::of(reversal);
         let covers = |&transition: &Transition| {
@@ -263,20 +274,14 @@ impl Tree {
             return;
         }
         let mut behind = at;
-        let mut after = Some(reversed);
-        while let Some((child, relation)) =
-            self.leading(behind, after.take(), reversal, &rest, witness)
-        {
-            if relation == Relation::Unknown {
-                // Whether it is the same is not known: it is as if only beginnings could be compared.
-                if self.knows_beginning(at, asleep, reversal, witness) {
-                    return;
-                }
-                (behind, rest) = (at, Rest::of(reversal));
-                break;
-            }
-            rest.pass(self.node(child).transition.0, relation);
-            if rest.steps.is_empty() || self.node(child).children.is_empty() {
+        let mut later_than = Some(reversed);
+        while let Some((child, relation)) = {
+            let later = self.later(behind, later_than.take());
+            self.leading(later, reversal, &rest, witness, ask)
+        } {
+            let this = self.node(child);
+            rest.pass(this.transition, relation);
+            if rest.steps.is_empty() || this.children.is_empty() {
                 return;
             }
             behind = child;
@@ -287,40 +292,30 @@ impl Tree {
         }
     }
 
-    /// The first of what is planned or has been taken at a node, later than a certain one, that what is left of a reversal
-    /// can go on behind.
+    /// What is planned or has been taken at a node, later than a certain one.
+    fn later(&self, at: NodeId, than: Option<NodeId>) -> &[NodeId] {
+        let children = &self.node(at).children;
+        let than = than.and_then(|earlier| children.iter().position(|&child| child == earlier));
+        &children[than.map_or(0, |earlier| earlier + 1)..]
+    }
+
+    /// The first of some nodes that what is left of a reversal can go on behind.
     fn leading(
         &self,
-        at: NodeId,
-        later_than: Option<NodeId>,
+        nodes: &[NodeId],
         reversal: &Reversal,
         rest: &Rest,
         witness: &Witness<'_>,
+        ask: &mut dyn FnMut(&Question) -> Relation,
     ) -> Option<(NodeId, Relation)> {
-        let children = &self.node(at).children;
-        let from =
-            later_than.and_then(|earlier| children.iter().position(|&child| child == earlier));
-        let mut later = children[from.map_or(0, |earlier| earlier + 1)..].iter();
-        later.find_map(|&child| {
-            let this = self.node(child);
-            let relation = witness.relation(reversal, rest, this.transition, this.planned);
-            (relation != Relation::Conflict).then_some((child, relation))
+        nodes.iter().find_map(|&node| {
+            let this = self.node(node);
+            let relation = match witness.relation(reversal, rest, this.transition, this.planned) {
+                Relation::Unknown => ask(&witness.question(reversal, rest, this.transition)),
+                known => known,
+            };
+            (relation != Relation::Conflict).then_some((node, relation))
         })
-    }
-
-    /// Whether one of the steps with which a reversal can begin sleeps, has been taken or is planned.
-    fn knows_beginning(
-        &self,
-        at: NodeId,
-        asleep: &[Transition],
-        reversal: &Reversal,
-        witness: &Witness<'_>,
-    ) -> bool {
-        let this = self.node(at);
-        let children = this.children.iter();
-        let planned = children.map(|&child| &self.node(child).transition);
-        let mut known = asleep.iter().chain(&this.taken).chain(planned);
-        known.any(|&other| witness.can_be_first(reversal, other))
     }
 
     /// An execution is over whose last node this is.

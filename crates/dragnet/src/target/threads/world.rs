@@ -434,6 +434,11 @@ impl State {
         found.as_ref()?.pending
     }
 
+    /// How many objects there are.
+    pub(crate) fn objects(&self) -> usize {
+        self.objects.len()
+    }
+
     /// Whether an event comes before another one, or is that.
     pub(crate) fn is_before(&self, one: EventId, other: EventId) -> bool {
         let one = &self.events[one as usize];
