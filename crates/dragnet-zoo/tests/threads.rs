@@ -188,7 +188,7 @@ fn a_deadlock_of_the_pool_says_who_holds_what() {
     for (who, holder) in [("client 0", "client 1"), ("client 1", "client 0")] {
         let its_own = told.iter().find(|line| line.starts_with(who));
         let line = its_own.unwrap_or_else(|| panic!("{who} does not wait: {told:?}"));
-        assert!(line.contains("waits for the mutex made at"), "{line}");
+        assert!(line.contains("waits for the mutex of"), "{line}");
         assert!(line.contains(&format!("which {holder} holds")), "{line}");
     }
 }

@@ -156,6 +156,12 @@ pub trait System: Send + Sync {
         let _ = self.next(state, event);
     }
 
+    /// Whether an execution is shown with a lane for each component, because they take turns in one process.
+    #[doc(hidden)]
+    fn has_lanes(&self) -> bool {
+        false
+    }
+
     /// Whether [`reenact`](System::reenact) runs everything from the start, and not only the code for one event.
     fn reenacts_from_the_start(&self) -> bool {
         false

@@ -276,14 +276,23 @@ pub(super) fn violation<T: Target>(
         kind,
         counterexample: None,
     };
-    let described = violation.describe();
+    let (described, ending) = (violation.describe(), violation.ending());
     violation.counterexample = execution.map(|execution| {
         let mut trace = Trace::new(prepared.name.clone(), violation.property.clone(), described);
         trace.start = path.start;
         trace.from.clone_from(&prepared.from);
         record(system, &execution, &mut trace);
+        let steps = trace.steps.iter().filter(|_| system.has_lanes());
+        let mut lanes: Vec<String> = Vec::new();
+        for step in steps {
+            if !lanes.contains(&step.step.component) {
+                lanes.push(step.step.component.clone());
+            }
+        }
         Counterexample {
+            lanes,
             start: system.introduce(&execution.start),
+            ending,
             trace,
             shortest,
             found_length,

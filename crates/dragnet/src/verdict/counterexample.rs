@@ -51,6 +51,30 @@ impl Display for Waiting {
 }
 
 impl Violation {
+    /// What is wrong, in a short line: of a deadlock only who waits.
+    pub(super) fn headline(&self) -> String {
+        match &self.kind {
+            ViolationKind::Deadlock(waiting) if waiting.len() > 1 => {
+                let (last, others) = waiting.split_last().expect("there are several");
+                let others: Vec<&str> = others.iter().map(|other| &*other.who).collect();
+                format!("deadlock of {} and {}", others.join(", "), last.who)
+            }
+            _ => self.describe(),
+        }
+    }
+
+    /// What an execution comes to that shows it, a line for each who waits.
+    pub(crate) fn ending(&self) -> Vec<String> {
+        match &self.kind {
+            ViolationKind::Deadlock(waiting) if waiting.len() > 1 => {
+                let title = "deadlock: nothing can happen any more".to_owned();
+                let waiting = waiting.iter().map(ToString::to_string);
+                [title].into_iter().chain(waiting).collect()
+            }
+            _ => vec![self.describe()],
+        }
+    }
+
     /// What is wrong, in a line.
     pub fn describe(&self) -> String {
         let property = &self.property;
@@ -75,6 +99,10 @@ impl Violation {
 pub struct Counterexample {
     /// The initial state, a line a component.
     pub start: Vec<String>,
+    /// Who has a lane of its own where the steps are shown.
+    pub lanes: Vec<String>,
+    /// What it comes to, and who waits for what if nothing can happen any more.
+    pub ending: Vec<String>,
     /// The execution in the form that replays.
     pub trace: Trace,
     /// Whether there is no shorter one.

@@ -66,7 +66,7 @@ impl Verdict {
                 "{} {}: {}",
                 style.bold(&self.system),
                 style.paint("1;31", "violated"),
-                violation.describe()
+                violation.headline()
             ),
             Outcome::Inconclusive(reason) => format!(
                 "{} {}: nothing wrong was found, but {reason}",
@@ -266,22 +266,85 @@ impl Counterexample {
             let _ = writeln!(text, "       {}", style.dim(line));
         }
         let width = self.len().to_string().len().max(2);
+        let lanes = Lanes {
+            names: &self.lanes,
+            style,
+        };
+        lanes.begin(width, &mut text);
         for (number, step) in self.steps().enumerate() {
-            step.render(number + 1, width, style, &mut text);
+            let margin = lanes.margin(&step.component);
+            step.render_beside(number + 1, width, &margin, style, &mut text);
         }
-        let _ = writeln!(
-            text,
-            "  {} {}",
-            style.paint("1;31", "✗"),
-            self.trace.violation
-        );
+        let mut ending = self.ending.iter();
+        let wrong = ending.next().map_or("", |line| line);
+        let _ = writeln!(text, "  {} {wrong}", style.paint("1;31", "✗"));
+        for line in ending {
+            let _ = writeln!(text, "      {line}");
+        }
         text
+    }
+}
+
+/// A lane for each component, to the left of the steps.
+struct Lanes<'a> {
+    names: &'a [String],
+    style: Style,
+}
+
+/// What is to the left of the first line of a step, and of its others.
+#[derive(Default)]
+struct Margin {
+    first: String,
+    others: String,
+}
+
+impl Lanes<'_> {
+    /// Writes whose lane is which.
+    fn begin(&self, width: usize, text: &mut String) {
+        let indent = " ".repeat(width + 4);
+        for (lane, name) in self.names.iter().enumerate() {
+            let others = "│ ".repeat(lane);
+            let _ = writeln!(
+                text,
+                "{indent}{}",
+                self.style.dim(&format!("{others}┌ {name}"))
+            );
+        }
+    }
+
+    /// What is to the left of a step of a component.
+    fn margin(&self, component: &str) -> Margin {
+        if self.names.is_empty() {
+            return Margin::default();
+        }
+        let bar = self.style.dim("│");
+        let own = self.style.paint("1;36", "●");
+        let marks = self.names.iter().map(|name| match name == component {
+            true => own.as_str(),
+            false => bar.as_str(),
+        });
+        let marks: Vec<&str> = marks.collect();
+        Margin {
+            first: format!("{}  ", marks.join(" ")),
+            others: format!("{}  ", vec![bar.as_str(); self.names.len()].join(" ")),
+        }
     }
 }
 
 impl Step {
     /// Writes the step with its number: who does what, then what changed and what was sent.
     pub fn render(&self, number: usize, width: usize, style: Style, text: &mut String) {
+        self.render_beside(number, width, &Margin::default(), style, text);
+    }
+
+    fn render_beside(
+        &self,
+        number: usize,
+        width: usize,
+        margin: &Margin,
+        style: Style,
+        text: &mut String,
+    ) {
         let who = if self.component.is_empty() {
             String::new()
         } else {
@@ -289,11 +352,12 @@ impl Step {
         };
         let _ = writeln!(
             text,
-            "  {} {who}{}",
+            "  {} {}{who}{}",
             style.dim(&format!("{number:>width$}.")),
+            margin.first,
             self.action
         );
-        let indent = " ".repeat(width + 6);
+        let indent = format!("{}{}  ", " ".repeat(width + 4), margin.others);
         for line in &self.changed {
             let _ = writeln!(text, "{indent}{} {line}", style.paint("33", "~"));
         }

@@ -12,6 +12,31 @@ fn place(at: &Location<'_>) -> String {
     format!("{}:{}:{}", at.file(), at.line(), at.column())
 }
 
+/// The same, short: the file's name and the line.
+fn short_place(at: &Location<'_>) -> String {
+    let mut parts = at.file().rsplit(['/', '\\']);
+    let file = parts.next().unwrap_or_default();
+    let line = at.line();
+    match (file, parts.next()) {
+        ("mod.rs" | "lib.rs" | "main.rs", Some(folder)) => format!("{folder}/{file}:{line}"),
+        _ => format!("{file}:{line}"),
+    }
+}
+
+/// "2nd " for the second of several, and nothing for the first.
+fn ordinal(number: usize) -> String {
+    let ending = match (number % 10, number % 100) {
+        (1, other) if other != 11 => "st",
+        (2, other) if other != 12 => "nd",
+        (3, other) if other != 13 => "rd",
+        _ => "th",
+    };
+    match number {
+        1 => String::new(),
+        _ => format!("{number}{ending} "),
+    }
+}
+
 /// An object as a person knows it.
 fn object(state: &State, id: ObjectId, names: &Names) -> String {
     let object = state.object(id);
@@ -28,10 +53,11 @@ fn object(state: &State, id: ObjectId, names: &Names) -> String {
         Model::Once(_) => "once",
         Model::Barrier(_) => "barrier",
     };
-    match object.made {
-        Some(made) => format!("the {what} made at {}", place(made)),
-        None => format!("a {what}"),
-    }
+    let Some(made) = object.made else {
+        return format!("a {what}");
+    };
+    let which = ordinal(state.siblings_before(id) + 1);
+    format!("the {which}{what} of {}", short_place(made))
 }
 
 /// The last event of an execution, told for a person.
@@ -45,9 +71,10 @@ pub(super) fn last_step(state: &State, names: &Names) -> Step {
     let succeeds = answer == 1;
     let come = event.way == Ways::COME;
     let action = match operation.action {
-        Action::Load => format!("reads {it}"),
-        Action::Store => format!("writes {it}"),
-        Action::Modify => format!("reads and writes {it}"),
+        Action::Load | Action::Store | Action::Modify => {
+            let values = state.thread(event.thread).values.as_ref();
+            access(operation.action, values, &it)
+        }
         Action::Lock | Action::Write | Action::Read => {
             let how = if operation.action == Action::Read {
                 "for reading "
@@ -109,6 +136,12 @@ pub(super) fn last_step(state: &State, names: &Names) -> Step {
     };
     let notes = match operation.action {
         Action::End => Vec::new(),
+        // Where a guard is dropped cannot be known.
+        Action::Unlock | Action::WriteUnlock | Action::ReadUnlock => {
+            let locked = locked_at(state, operation.object, event.thread);
+            let locked = locked.map(|at| format!("which it locked at {}", place(at)));
+            locked.into_iter().collect()
+        }
         _ => vec![format!("at {}", place(operation.at))],
     };
     Step {
@@ -117,6 +150,45 @@ pub(super) fn last_step(state: &State, names: &Names) -> Step {
         notes,
         ..Step::default()
     }
+}
+
+/// What is done with an atomic value.
+fn access(action: Action, values: Option<&(String, String)>, it: &str) -> String {
+    match (action, values) {
+        (Action::Load, Some((before, _))) => format!("reads {before} from {it}"),
+        (Action::Load, None) => format!("reads {it}"),
+        (Action::Store, Some((_, after))) => format!("writes {after} to {it}"),
+        (Action::Store, None) => format!("writes {it}"),
+        (_, Some((before, after))) if before == after => format!("finds {before} in {it}"),
+        (_, Some((before, after))) => format!("changes {it} from {before} to {after}"),
+        (_, None) => format!("reads and writes {it}"),
+    }
+}
+
+/// Where a thread last locked something.
+fn locked_at(
+    state: &State,
+    object: ObjectId,
+    thread: ThreadId,
+) -> Option<&'static Location<'static>> {
+    let events = state.object(object).events.iter().rev();
+    let mut own = events
+        .map(|&event| &state.events[event as usize])
+        .filter(|event| event.thread == thread);
+    let locks = |action| {
+        matches!(
+            action,
+            Action::Lock
+                | Action::TryLock
+                | Action::Write
+                | Action::TryWrite
+                | Action::Read
+                | Action::TryRead
+                | Action::Enter
+        )
+    };
+    own.find(|event| locks(event.operation.action))
+        .map(|event| event.operation.at)
 }
 
 /// Who is woken by a notification.
@@ -134,12 +206,17 @@ pub(super) fn awaited(state: &State, thread: ThreadId, names: &Names) -> Option<
     let what = match pending.action {
         Action::Lock | Action::Read | Action::Write | Action::Enter => {
             let holders = state.object(pending.object).model.holders();
-            let own = holders.contains(&thread);
-            let holders: Vec<String> = holders.iter().map(|&holder| names.of(holder)).collect();
-            match own {
-                true => format!("{it}, which it holds itself"),
-                false => format!("{it}, which {} holds", holders.join(" and ")),
-            }
+            let holders = holders.iter().map(|&holder| {
+                let who = match holder == thread {
+                    true => "it itself".to_owned(),
+                    false => names.of(holder),
+                };
+                let since = locked_at(state, pending.object, holder);
+                let since = since.map(|at| format!(" since {}", short_place(at)));
+                format!("{who} holds{}", since.unwrap_or_default())
+            });
+            let holders: Vec<String> = holders.collect();
+            format!("{it}, which {}", holders.join(" and "))
         }
         Action::Wake { .. } => format!("a notification at {it}"),
         Action::Receive { .. } => format!("a message on {it}"),
@@ -152,5 +229,5 @@ pub(super) fn awaited(state: &State, thread: ThreadId, names: &Names) -> Option<
         }
         _ => return None,
     };
-    Some(format!("{what} (at {})", place(pending.at)))
+    Some(format!("{what}; it is at {}", place(pending.at)))
 }

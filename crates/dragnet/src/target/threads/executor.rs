@@ -99,6 +99,11 @@ impl Executor {
         self.world.is_spoiled()
     }
 
+    /// Whether executions are told to a person.
+    pub(crate) fn set_told(&self, told: bool) {
+        self.world.set_told(told);
+    }
+
     /// Runs the program once.
     pub(crate) fn run(&mut self, director: &mut dyn Director) -> Finish {
         panics::quietly(|| {

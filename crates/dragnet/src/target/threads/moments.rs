@@ -114,12 +114,24 @@ impl Moments {
         decisions: &[Transition],
         look: impl FnOnce(&State, &Along<'_>) -> R + Send,
     ) -> Result<R, (R, Failure)> {
-        self.program.apart(|| self.along_here(decisions, look))
+        self.program
+            .apart(|| self.along_here(decisions, false, look))
+    }
+
+    /// The same for a person.
+    fn tell_along<R: Send>(
+        &self,
+        decisions: &[Transition],
+        look: impl FnOnce(&State, &Along<'_>) -> R + Send,
+    ) -> Result<R, (R, Failure)> {
+        self.program
+            .apart(|| self.along_here(decisions, true, look))
     }
 
     fn along_here<R>(
         &self,
         decisions: &[Transition],
+        told: bool,
         look: impl FnOnce(&State, &Along<'_>) -> R,
     ) -> Result<R, (R, Failure)> {
         let idle = || self.idle.lock().unwrap_or_else(PoisonError::into_inner);
@@ -133,6 +145,7 @@ impl Moments {
             enabled: Vec::new(),
             lost: false,
         };
+        executor.set_told(told);
         let finish = executor.run(&mut along);
         let seen = look(&executor.state(), &along);
         if !executor.is_spoiled() {
@@ -238,10 +251,14 @@ impl System for Moments {
 
     fn explain(&self, before: &Moment, event: &Turn, _after: Option<&Moment>) -> Step {
         let names = &self.program.names;
-        let step = self.along(&decisions(before, event), |state, _| {
+        let step = self.tell_along(&decisions(before, event), |state, _| {
             describe::last_step(state, names)
         });
         step.unwrap_or_else(|(step, _)| step)
+    }
+
+    fn has_lanes(&self) -> bool {
+        true
     }
 
     fn reenacts_from_the_start(&self) -> bool {

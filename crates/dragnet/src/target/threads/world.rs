@@ -235,6 +235,8 @@ pub(crate) struct World {
     spoiled: Cell<bool>,
     running: Cell<ThreadId>,
     weakly_ordered: Cell<u64>,
+    /// Whether the execution is told to a person.
+    told: Cell<bool>,
     state: RefCell<State>,
 }
 
@@ -287,6 +289,8 @@ pub(crate) struct Thread {
     children: u32,
     /// What came of its last operation.
     pub(crate) answer: u32,
+    /// What the value was before its last operation and after it, where that is told.
+    pub(crate) values: Option<(String, String)>,
     yielder: *const Yielder<(), ()>,
     /// How often it has been told that the execution is over.
     told: u32,
@@ -434,6 +438,13 @@ impl State {
         found.as_ref()?.pending
     }
 
+    /// How many of the objects before one were made at the same place.
+    pub(crate) fn siblings_before(&self, id: ObjectId) -> usize {
+        let made = self.object(id).made;
+        let before = self.objects[..id.0 as usize].iter();
+        before.filter(|other| other.made == made).count()
+    }
+
     /// How many objects there are.
     pub(crate) fn objects(&self) -> usize {
         self.objects.len()
@@ -543,6 +554,7 @@ impl State {
             panicking: false,
             children: 0,
             answer: 0,
+            values: None,
             yielder: ptr::null(),
             told: 0,
             round: Round::default(),
@@ -690,6 +702,7 @@ impl State {
         }
         this.row = row;
         this.answer = outcome.answer;
+        this.values = None;
         this.ended = action == Action::End;
     }
 }
@@ -703,6 +716,7 @@ impl World {
             spoiled: Cell::new(false),
             running: Cell::new(Names::MAIN),
             weakly_ordered: Cell::new(0),
+            told: Cell::new(false),
             state: RefCell::new(State::new(setting.fruitless_turns)),
             setting,
         }
@@ -990,7 +1004,7 @@ impl World {
         let lived = panic::catch_unwind(AssertUnwindSafe(body));
         if let Err(payload) = lived
             && !payload.is::<Over>()
-            && !self.setting.panics_are_fine
+            && (me == Names::MAIN || !self.setting.panics_are_fine)
         {
             self.fail(panics::failure(payload));
         }
@@ -1054,6 +1068,22 @@ impl World {
             let thread = self.running.get();
             self.state.borrow_mut().take_back_change(thread);
         }
+    }
+
+    /// Whether executions are told to a person, who wants to know values.
+    #[inline]
+    pub(crate) fn is_told(&self) -> bool {
+        self.told.get()
+    }
+
+    pub(super) fn set_told(&self, told: bool) {
+        self.told.set(told);
+    }
+
+    /// Takes note of what a value was before the last operation of the running thread, and after it.
+    pub(crate) fn tell(&self, before: String, after: String) {
+        let mut state = self.state.borrow_mut();
+        state.thread_mut(self.running.get()).values = Some((before, after));
     }
 
     /// Takes note of an operation on an atomic value that asked for a weaker ordering than it gets.

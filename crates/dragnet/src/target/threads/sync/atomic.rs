@@ -30,22 +30,36 @@ pub fn compiler_fence(order: Ordering) {
     real::compiler_fence(order);
 }
 
-/// Waits for the operation's turn, and gives the value to operate on.
+/// A value that can be shown to a person.
+trait Show {
+    fn show(&self) -> String;
+}
+
+/// Waits for the operation's turn, and does it.
 #[track_caller]
-fn turn<'a, A>(handle: &Handle, value: &'a A, action: Action, orders: &[Ordering]) -> &'a A {
-    match world::current() {
-        None => {
-            handle.used_outside();
-            value
-        }
-        Some(world) => {
-            if orders.iter().any(|&order| order != SeqCst) {
-                world.add_weakly_ordered();
-            }
-            world.operate(handle, || Model::Memory, action, Location::caller());
-            placed(handle, value)
-        }
+fn operate<A: Show, R>(
+    handle: &Handle,
+    value: &A,
+    action: Action,
+    orders: &[Ordering],
+    operation: impl FnOnce(&A) -> R,
+) -> R {
+    let Some(world) = world::current() else {
+        handle.used_outside();
+        return operation(value);
+    };
+    if orders.iter().any(|&order| order != SeqCst) {
+        world.add_weakly_ordered();
     }
+    world.operate(handle, || Model::Memory, action, Location::caller());
+    let value = placed(handle, value);
+    if !world.is_told() {
+        return operation(value);
+    }
+    let before = value.show();
+    let result = operation(value);
+    world.tell(before, value.show());
+    result
 }
 
 macro_rules! atomic {
@@ -71,19 +85,19 @@ macro_rules! atomic {
             /// Reads it.
             #[track_caller]
             pub fn load(&self, order: Ordering) -> $type {
-                turn(&self.handle, &self.value, Action::Load, &[order]).load(order)
+                operate(&self.handle, &self.value, Action::Load, &[order], |value| value.load(order))
             }
 
             /// Writes it.
             #[track_caller]
             pub fn store(&self, value: $type, order: Ordering) {
-                turn(&self.handle, &self.value, Action::Store, &[order]).store(value, order);
+                operate(&self.handle, &self.value, Action::Store, &[order], |this| this.store(value, order));
             }
 
             /// Writes it, and says what it was.
             #[track_caller]
             pub fn swap(&self, value: $type, order: Ordering) -> $type {
-                turn(&self.handle, &self.value, Action::Modify, &[order]).swap(value, order)
+                operate(&self.handle, &self.value, Action::Modify, &[order], |this| this.swap(value, order))
             }
 
             /// Writes it if it is `current`, and says what it was.
@@ -95,8 +109,10 @@ macro_rules! atomic {
                 success: Ordering,
                 failure: Ordering,
             ) -> Result<$type, $type> {
-                let value = turn(&self.handle, &self.value, Action::Modify, &[success, failure]);
-                let exchanged = value.compare_exchange(current, new, success, failure);
+                let orders = &[success, failure];
+                let exchanged = operate(&self.handle, &self.value, Action::Modify, orders, |value| {
+                    value.compare_exchange(current, new, success, failure)
+                });
                 if exchanged.is_err()
                     && let Some(world) = world::current()
                 {
@@ -206,9 +222,15 @@ macro_rules! modifiers {
                 #[doc = concat!("Like [`std::sync::atomic::", stringify!($name), "::", stringify!($method), "`].")]
                 #[track_caller]
                 pub fn $method(&self, value: $type, order: Ordering) -> $type {
-                    turn(&self.handle, &self.value, Action::Modify, &[order]).$method(value, order)
+                    operate(&self.handle, &self.value, Action::Modify, &[order], |this| this.$method(value, order))
                 }
             )*
+        }
+
+        impl Show for real::$name {
+            fn show(&self) -> String {
+                self.load(SeqCst).to_string()
+            }
         }
 
         impl Default for $name {
@@ -244,6 +266,14 @@ impl AtomicBool {
     #[track_caller]
     pub fn fetch_not(&self, order: Ordering) -> bool {
         self.fetch_xor(true, order)
+    }
+}
+
+impl<T> Show for real::AtomicPtr<T> {
+    /// Where it points to is different each time.
+    fn show(&self) -> String {
+        let null = self.load(SeqCst).is_null();
+        if null { "null" } else { "a pointer" }.to_owned()
     }
 }
 
