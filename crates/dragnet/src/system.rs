@@ -231,6 +231,8 @@ pub enum FailureKind {
     Panic,
     /// The code did not do the same when it was run again on the same state and input.
     Nondeterminism,
+    /// What the code did is wrong in itself: a data race, a stack that overflows, a wait for something real.
+    Fault,
 }
 
 impl Failure {
@@ -281,11 +283,12 @@ impl Failure {
 impl Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let what = match self.kind() {
-            FailureKind::Assertion => "assertion failed",
-            FailureKind::Panic => "panicked",
-            FailureKind::Nondeterminism => "not deterministic",
+            FailureKind::Assertion => "assertion failed: ",
+            FailureKind::Panic => "panicked: ",
+            FailureKind::Nondeterminism => "not deterministic: ",
+            FailureKind::Fault => "",
         };
-        write!(f, "{what}: {}", self.message())?;
+        write!(f, "{what}{}", self.message())?;
         match self.location() {
             Some(location) => write!(f, " ({location})"),
             None => Ok(()),

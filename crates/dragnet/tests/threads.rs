@@ -129,7 +129,7 @@ fn a_thread_that_locks_twice_waits_for_itself() {
     }))
     .run();
     let described = verdict.violation().unwrap().describe();
-    assert!(described.contains("which it holds itself"), "{described}");
+    assert!(described.contains("which it itself holds"), "{described}");
 }
 
 static COUNT: Mutex<u32> = Mutex::new(0);
@@ -340,7 +340,7 @@ fn data_that_nothing_orders_is_a_race_even_if_nothing_comes_of_it() {
             });
             if slot.full.load(SeqCst) == 1 || !waits {
                 // SAFETY: it is full, or this is the race.
-                assert!(slot.data.with(|data| unsafe { *data }) % 7 == 0);
+                assert!(slot.data.with(|data| unsafe { *data }).is_multiple_of(7));
             }
             other.join().unwrap();
         }))
@@ -405,4 +405,83 @@ fn every_choice_is_tried() {
     .run();
     verdict.assert_holds();
     assert_eq!(verdict.statistics.schedules.unwrap().executions, 6);
+}
+
+#[test]
+fn a_thread_that_overflows_its_stack_is_named() {
+    fn deeper(depth: u64) -> u64 {
+        let room = std::hint::black_box([depth; 64]);
+        if std::hint::black_box(depth) == u64::MAX {
+            return 0;
+        }
+        deeper(depth + 1) + room[3]
+    }
+    let verdict = Check::new(Threads::new(|| {
+        let builder = thread::Builder::new().name("diver".to_owned());
+        let diver = builder.spawn(|| deeper(0)).unwrap();
+        diver.join().unwrap();
+    }))
+    .run();
+    let described = verdict.violation().expect("it is too deep").describe();
+    assert!(
+        described.starts_with("diver overflowed its stack of 256 KiB; `Threads::stack_size`"),
+        "{described}"
+    );
+}
+
+#[test]
+fn a_thread_that_overflows_its_stack_among_operations_is_named() {
+    fn deeper(lock: &Mutex<u64>, depth: u64) -> u64 {
+        let room = std::hint::black_box([depth; 64]);
+        *lock.lock().unwrap() += 1;
+        if std::hint::black_box(depth) == u64::MAX {
+            return 0;
+        }
+        deeper(lock, depth + 1) + room[3]
+    }
+    let threads = Threads::new(|| {
+        deeper(&Mutex::new(0), 0);
+    });
+    let verdict = Check::new(threads.stack_size(64 << 10)).run();
+    let described = verdict.violation().expect("it is too deep").describe();
+    assert!(
+        described.starts_with("main overflowed its stack of 64 KiB"),
+        "{described}"
+    );
+    assert!(described.contains("(after "), "{described}");
+}
+
+#[test]
+fn a_thread_that_waits_for_something_real_is_named() {
+    let threads = Threads::new(|| {
+        let real = Arc::new(std::sync::Mutex::new(0));
+        let held = real.lock().unwrap();
+        let other = Arc::clone(&real);
+        let builder = thread::Builder::new().name("sleeper".to_owned());
+        let other = builder.spawn(move || *other.lock().unwrap() += 1).unwrap();
+        drop(held);
+        other.join().unwrap();
+    });
+    let verdict = Check::new(threads.patience(Duration::from_millis(300))).run();
+    let described = verdict.violation().expect("nobody unlocks it").describe();
+    assert!(
+        described.starts_with("sleeper has done nothing for 300ms"),
+        "{described}"
+    );
+}
+
+#[test]
+fn a_loop_without_operations_is_named() {
+    let threads = Threads::new(|| {
+        let stop = std::sync::atomic::AtomicBool::new(false);
+        while !stop.load(std::sync::atomic::Ordering::Relaxed) {
+            std::hint::spin_loop();
+        }
+    });
+    let verdict = Check::new(threads.patience(Duration::from_millis(300))).run();
+    let described = verdict.violation().expect("it never ends").describe();
+    assert!(
+        described.starts_with("main has done nothing for 300ms"),
+        "{described}"
+    );
 }

@@ -252,6 +252,7 @@ pub(super) fn violation<T: Target>(
                 FailureKind::Assertion => "assertion",
                 FailureKind::Panic => "panic",
                 FailureKind::Nondeterminism => "determinism",
+                FailureKind::Fault => "fault",
             };
             (property.to_owned(), ViolationKind::Failure(failure.clone()))
         }

@@ -21,6 +21,7 @@ fn program(main: impl Fn() + Send + Sync + 'static) -> Arc<Program> {
         spurious_wakeups: 0,
         panics_are_fine: false,
         fruitless_turns: 100,
+        patience: std::time::Duration::from_secs(60),
     };
     Arc::new(Program::new(Box::new(main), setting))
 }

@@ -3,11 +3,13 @@
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
+use std::time::Duration;
 
-use corosensei::stack::DefaultStack;
+use corosensei::stack::{DefaultStack, Stack};
 use corosensei::{Coroutine, CoroutineResult};
 
 use super::operation::{ThreadId, Way};
+use super::trap::{self, Pulse, Trapped};
 use super::world::{Entered, Names, Setting, State, World};
 use crate::panics;
 use crate::system::Failure;
@@ -19,7 +21,12 @@ pub(crate) struct Program {
     pub(crate) names: Arc<Names>,
     /// Whether an execution has spoilt the thread of the operating system that it ran on.
     spoils: AtomicBool,
+    /// Whether a thread has been seen to wait for something real.
+    blocks: AtomicBool,
 }
+
+/// How long it takes to see that again.
+const SHORT_PATIENCE: Duration = Duration::from_millis(500);
 
 impl Program {
     pub(crate) fn new(main: Box<dyn Fn() + Send + Sync>, setting: Setting) -> Self {
@@ -28,6 +35,7 @@ impl Program {
             setting,
             names: Arc::default(),
             spoils: AtomicBool::new(false),
+            blocks: AtomicBool::new(false),
         }
     }
 
@@ -69,7 +77,12 @@ pub(crate) struct Executor {
     program: Arc<Program>,
     world: Box<World>,
     fibers: Vec<Option<Fiber>>,
+    /// Where the stack of each thread ends.
+    floors: Vec<usize>,
     stacks: Vec<DefaultStack>,
+    pulse: Arc<Pulse>,
+    /// Whether what is on the threads' stacks must not be touched any more.
+    is_abandoned: bool,
 }
 
 impl Executor {
@@ -79,7 +92,10 @@ impl Executor {
             program,
             world: Box::new(world),
             fibers: Vec::new(),
+            floors: Vec::new(),
             stacks: Vec::new(),
+            pulse: Pulse::new(),
+            is_abandoned: false,
         }
     }
 
@@ -110,7 +126,15 @@ impl Executor {
             let world = &raw const *self.world;
             // SAFETY: the world is boxed and lives as long as this executor.
             let _entered = Entered::new(unsafe { &*world });
+            let pulse = Arc::clone(&self.pulse);
+            let patience = self.program.setting.patience;
+            let patience = match self.program.blocks.load(Relaxed) {
+                true => patience.min(SHORT_PATIENCE),
+                false => patience,
+            };
+            let _watched = trap::on_duty(&pulse, patience);
             let program = Arc::clone(&self.program);
+            self.is_abandoned = false;
             self.world.begin(Box::new(move || (program.main)()));
             self.start_newborn();
             let finish = self.conduct(director);
@@ -150,11 +174,22 @@ impl Executor {
     fn go_on(&mut self, thread: ThreadId) {
         loop {
             self.world.set_running(thread);
+            self.world.set_floor(self.floors[thread.0 as usize]);
             let fiber = self.fibers[thread.0 as usize].as_mut();
             let fiber = fiber.expect("a thread that can go on has not ended");
-            if let CoroutineResult::Return(()) = fiber.resume(()) {
+            let (result, trapped) =
+                trap::inside(&self.pulse, fiber.trap_handler(), || fiber.resume(()));
+            if let CoroutineResult::Return(()) = result {
                 let fiber = self.fibers[thread.0 as usize].take();
                 self.stacks.extend(fiber.map(Fiber::into_stack));
+            }
+            if let Some(trapped) = trapped {
+                self.is_abandoned = true;
+                if trapped == Trapped::Blocked {
+                    self.program.blocks.store(true, Relaxed);
+                }
+                self.world.fail_trapped(thread, trapped);
+                return;
             }
             if !self.start_newborn() {
                 return;
@@ -174,6 +209,7 @@ impl Executor {
             DefaultStack::new(self.program.setting.stack_bytes)
                 .expect("there is memory for a thread's stack")
         });
+        let floor = stack.limit().get();
         let world = &raw const *self.world;
         let fiber = Fiber::with_stack(stack, move |yielder, ()| {
             // SAFETY: the world is boxed in the executor, which takes its fibers apart before it is dropped.
@@ -182,8 +218,10 @@ impl Executor {
         let at = thread.0 as usize;
         if self.fibers.len() <= at {
             self.fibers.resize_with(at + 1, || None);
+            self.floors.resize(at + 1, 0);
         }
         self.fibers[at] = Some(fiber);
+        self.floors[at] = floor;
         self.go_on(thread);
         true
     }
@@ -198,9 +236,15 @@ impl Executor {
                 continue;
             };
             self.world.set_running(thread);
-            if let CoroutineResult::Yield(()) = fiber.resume(()) {
+            let unwound = !self.is_abandoned && {
+                let handler = fiber.trap_handler();
+                let (result, trapped) = trap::inside(&self.pulse, handler, || fiber.resume(()));
+                self.is_abandoned |= trapped.is_some();
+                matches!(result, CoroutineResult::Return(()))
+            };
+            if !unwound {
                 // SAFETY: what is on its stack is never dropped, and nothing outside borrows from it: threads that do
-                // are younger, and have been taken apart before.
+                // are younger, and have been taken apart before, or are not touched any more either.
                 unsafe { fiber.force_reset() };
             }
             match self.world.is_spoiled() {

@@ -16,9 +16,11 @@ mod statics;
 pub mod sync;
 pub mod thread;
 pub mod time;
+mod trap;
 pub(crate) mod world;
 
 use std::panic::Location;
+use std::time::Duration;
 
 use super::{Setting, Target};
 use crate::check::Engine;
@@ -68,6 +70,7 @@ impl Threads {
                 spurious_wakeups: 0,
                 panics_are_fine: false,
                 fruitless_turns: 2,
+                patience: Duration::from_secs(10),
             },
         }
     }
@@ -75,6 +78,13 @@ impl Threads {
     /// How large the stack of each thread is: 256 KiB unless said otherwise.
     pub fn stack_size(mut self, bytes: usize) -> Self {
         self.setting.stack_bytes = bytes;
+        self
+    }
+
+    /// How long a thread may run without coming to an operation that Dragnet sees: 10 seconds unless said otherwise. One
+    /// that takes longer, because it waits for something real or computes for long, is a failure.
+    pub fn patience(mut self, patience: Duration) -> Self {
+        self.setting.patience = patience;
         self
     }
 

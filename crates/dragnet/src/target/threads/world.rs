@@ -18,6 +18,7 @@ use super::clocks::{Clocks, Row};
 use super::model::{EventId, Model};
 use super::operation::{Action, CLASSES, ObjectId, Operation, ThreadId, Way};
 use super::statics;
+use super::trap::Trapped;
 use crate::panics;
 use crate::system::{Failure, FailureKind};
 use crate::trace::scatter;
@@ -96,6 +97,9 @@ pub(crate) fn leave_by_panic() {
 /// How often a thread goes round though nobody else can go on, before that is hopeless.
 const HOPELESS: u32 = 100;
 
+/// How much room on its stack a thread needs for an operation, and to unwind.
+const HEADROOM: usize = 24 << 10;
+
 /// How often a thread may catch that, or go on with something else on its way out.
 const PATIENCE: u32 = 1_000;
 
@@ -144,6 +148,8 @@ pub(crate) struct Setting {
     pub(crate) panics_are_fine: bool,
     /// How often a thread may go round without seeing anything new while others can go on.
     pub(crate) fruitless_turns: u32,
+    /// How long a thread may run without coming to an operation.
+    pub(crate) patience: Duration,
 }
 
 /// The threads of all executions: each by whose child it is, and the how manyeth.
@@ -234,6 +240,8 @@ pub(crate) struct World {
     /// Whether the thread of the operating system can run no further execution.
     spoiled: Cell<bool>,
     running: Cell<ThreadId>,
+    /// Where the stack of the running thread ends.
+    floor: Cell<usize>,
     weakly_ordered: Cell<u64>,
     /// Whether the execution is told to a person.
     told: Cell<bool>,
@@ -436,6 +444,13 @@ impl State {
     pub(crate) fn pending(&self, thread: ThreadId) -> Option<Operation> {
         let found = self.threads.get(thread.0 as usize)?;
         found.as_ref()?.pending
+    }
+
+    /// Where a thread did its last operation.
+    fn last_place(&self, thread: ThreadId) -> Option<&'static Location<'static>> {
+        let mut events = self.events.iter().rev();
+        let last = events.find(|event| event.thread == thread)?;
+        Some(last.operation.at)
     }
 
     /// How many of the objects before one were made at the same place.
@@ -715,6 +730,7 @@ impl World {
             over: Cell::new(true),
             spoiled: Cell::new(false),
             running: Cell::new(Names::MAIN),
+            floor: Cell::new(0),
             weakly_ordered: Cell::new(0),
             told: Cell::new(false),
             state: RefCell::new(State::new(setting.fruitless_turns)),
@@ -847,7 +863,7 @@ impl World {
                 other.at
             );
             let at = Some(at.to_string());
-            self.fail(Failure::new(FailureKind::Assertion, message, at));
+            self.fail(Failure::new(FailureKind::Fault, message, at));
             self.leave_if_over();
         }
     }
@@ -894,6 +910,13 @@ impl World {
             return None;
         }
         let me = self.running.get();
+        let here = 0_u8;
+        if (&raw const here as usize) < self.floor.get() + HEADROOM {
+            // To overflow it in here would leave what is shared in the middle of a change.
+            self.fail_trapped(me, Trapped::Overflow);
+            self.leave_if_over();
+            return None;
+        }
         {
             let mut state = self.state.borrow_mut();
             state.thread_mut(me).pending = Some(Operation { object, action, at });
@@ -978,6 +1001,31 @@ impl World {
         let mut state = self.state.borrow_mut();
         state.failure.get_or_insert(failure);
         self.over.set(true);
+    }
+
+    /// A thread was taken out of the execution because it could not go on.
+    pub(super) fn fail_trapped(&self, thread: ThreadId, trapped: Trapped) {
+        let who = self.names.of(thread);
+        let last = self.state.borrow().last_place(thread);
+        let message = match trapped {
+            Trapped::Overflow => {
+                let size = self.setting.stack_bytes >> 10;
+                format!(
+                    "{who} overflowed its stack of {size} KiB; `Threads::stack_size` gives it more"
+                )
+            }
+            Trapped::Blocked => {
+                // Whatever it blocked on may still have this thread of the operating system among those who wait.
+                self.spoiled.set(true);
+                let patience = self.setting.patience;
+                format!(
+                    "{who} has done nothing for {patience:?} that Dragnet sees: does it wait for something real, such as a \
+                     lock or a socket of `std`, or compute for long? `Threads::patience` gives it more time"
+                )
+            }
+        };
+        let last = last.map(|at| format!("after {at}"));
+        self.fail(Failure::new(FailureKind::Fault, message, last));
     }
 
     /// A new thread, a child of the running one. It runs up to its first operation at once: nobody can notice that.
@@ -1074,6 +1122,10 @@ impl World {
     #[inline]
     pub(crate) fn is_told(&self) -> bool {
         self.told.get()
+    }
+
+    pub(super) fn set_floor(&self, floor: usize) {
+        self.floor.set(floor);
     }
 
     pub(super) fn set_told(&self, told: bool) {

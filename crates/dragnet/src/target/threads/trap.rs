@@ -1,0 +1,324 @@
+//! Threads that cannot go on by themselves: one that has overflowed its stack, and one that blocks on something real.
+//!
+//! Both are taken out of the coroutine that they run in by a signal's handler, which has the coroutine return at once. What
+//! was on its stack is lost.
+
+use std::cell::Cell;
+use std::time::Duration;
+
+use corosensei::trap::CoroutineTrapHandler;
+
+/// Why a coroutine was made to return.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Trapped {
+    /// Its stack is full.
+    Overflow,
+    /// It has run for too long without coming to an operation.
+    Blocked,
+}
+
+/// How often it is looked whether a coroutine goes on.
+const LOOK: Duration = Duration::from_millis(100);
+
+std::thread_local! {
+    /// The coroutine that runs on this thread of the operating system.
+    static INSIDE: Cell<Option<Inside>> = const { Cell::new(None) };
+    static TRAPPED: Cell<Option<Trapped>> = const { Cell::new(None) };
+}
+
+#[derive(Clone, Copy)]
+struct Inside {
+    handler: CoroutineTrapHandler<()>,
+    pulse: *const Pulse,
+}
+
+/// Runs a coroutine, and says whether it was made to return.
+#[inline]
+pub(super) fn inside<R>(
+    pulse: &Pulse,
+    handler: CoroutineTrapHandler<()>,
+    resume: impl FnOnce() -> R,
+) -> (R, Option<Trapped>) {
+    INSIDE.set(Some(Inside { handler, pulse }));
+    pulse.beat();
+    let result = resume();
+    INSIDE.set(None);
+    (result, TRAPPED.take())
+}
+
+pub(super) use signals::{Pulse, on_duty};
+
+#[cfg(all(
+    target_os = "linux",
+    any(target_arch = "x86_64", target_arch = "aarch64")
+))]
+mod signals {
+    use std::ptr;
+    use std::sync::atomic::Ordering::Relaxed;
+    use std::sync::atomic::{AtomicBool, AtomicU64};
+    use std::sync::{Arc, Mutex, MutexGuard, Once, PoisonError, Weak};
+    use std::time::Instant;
+
+    use corosensei::trap::TrapHandlerRegs;
+    use libc::{c_int, c_void, sigaction, siginfo_t, ucontext_t};
+
+    use super::{Duration, INSIDE, Inside, LOOK, TRAPPED, Trapped};
+
+    /// Ignored by who does not handle it.
+    const WAKE: c_int = libc::SIGURG;
+
+    /// Tells that an executor goes on.
+    pub(in super::super) struct Pulse {
+        beats: AtomicU64,
+        /// How many milliseconds may pass between two beats.
+        patience: AtomicU64,
+        /// The thread of the operating system on which it runs an execution now.
+        thread: Mutex<Option<libc::pthread_t>>,
+        /// Whether it has been too long since the last beat.
+        is_late: AtomicBool,
+    }
+
+    impl Pulse {
+        pub(in super::super) fn new() -> Arc<Self> {
+            Arc::new(Self {
+                beats: AtomicU64::new(0),
+                patience: AtomicU64::new(0),
+                thread: Mutex::new(None),
+                is_late: AtomicBool::new(false),
+            })
+        }
+
+        #[inline]
+        pub(super) fn beat(&self) {
+            self.beats.store(self.beats.load(Relaxed) + 1, Relaxed);
+        }
+    }
+
+    /// While this exists, executions are watched on this thread of the operating system.
+    pub(in super::super) struct Watched<'a>(&'a Pulse);
+
+    /// Has an execution watched until what this gives is dropped: it must not stop for longer than `patience`.
+    pub(in super::super) fn on_duty(pulse: &Arc<Pulse>, patience: Duration) -> Watched<'_> {
+        static HANDLERS: Once = Once::new();
+        HANDLERS.call_once(|| {
+            for signal in [libc::SIGSEGV, libc::SIGBUS, WAKE] {
+                handle(signal);
+            }
+        });
+        ensure_own_stack();
+        let patience = u64::try_from(patience.as_millis()).unwrap_or(u64::MAX);
+        pulse.patience.store(patience, Relaxed);
+        // SAFETY: it has no conditions.
+        *lock(&pulse.thread) = Some(unsafe { libc::pthread_self() });
+        watch(pulse);
+        Watched(pulse)
+    }
+
+    impl Drop for Watched<'_> {
+        fn drop(&mut self) {
+            *lock(&self.0.thread) = None;
+            self.0.is_late.store(false, Relaxed);
+        }
+    }
+
+    fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+        mutex.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What is watched, and whether somebody does.
+    static WATCHED: Mutex<(Vec<Weak<Pulse>>, bool)> = Mutex::new((Vec::new(), false));
+
+    fn watch(pulse: &Arc<Pulse>) {
+        let (watched, is_there) = &mut *lock(&WATCHED);
+        let this = Arc::downgrade(pulse);
+        if !watched.iter().any(|other| other.ptr_eq(&this)) {
+            watched.push(this);
+        }
+        if !*is_there {
+            let watch = std::thread::Builder::new().name("dragnet watch".to_owned());
+            *is_there = watch.spawn(keep_watch).is_ok();
+        }
+    }
+
+    /// Interrupts threads of the operating system whose coroutines do not go on, until there is nothing to watch.
+    fn keep_watch() {
+        let mut seen: Vec<(Weak<Pulse>, u64, Instant)> = Vec::new();
+        loop {
+            std::thread::sleep(LOOK);
+            let mut watched = lock(&WATCHED);
+            watched.0.retain(|pulse| pulse.strong_count() > 0);
+            if watched.0.is_empty() {
+                watched.1 = false;
+                return;
+            }
+            let now = Instant::now();
+            let before = std::mem::take(&mut seen);
+            for pulse in &watched.0 {
+                let Some(this) = pulse.upgrade() else {
+                    continue;
+                };
+                let thread = lock(&this.thread);
+                let beats = this.beats.load(Relaxed);
+                let known = before.iter().find(|(other, ..)| other.ptr_eq(pulse));
+                let since = match known {
+                    Some(&(_, same, since)) if same == beats && thread.is_some() => since,
+                    _ => now,
+                };
+                seen.push((Weak::clone(pulse), beats, since));
+                if let Some(thread) = *thread
+                    && now.duration_since(since).as_millis() > this.patience.load(Relaxed).into()
+                {
+                    this.is_late.store(true, Relaxed);
+                    // SAFETY: the thread is there for as long as `thread` is locked.
+                    unsafe { libc::pthread_kill(thread, WAKE) };
+                }
+            }
+        }
+    }
+
+    /// Who handled a signal before.
+    static BEFORE: Mutex<Vec<(c_int, usize, c_int)>> = Mutex::new(Vec::new());
+
+    fn handle(signal: c_int) {
+        // SAFETY: both are plain data, and the handler has the signature that `SA_SIGINFO` asks for.
+        unsafe {
+            let mut action: sigaction = std::mem::zeroed();
+            action.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK;
+            action.sa_sigaction = on_signal as *const () as usize;
+            libc::sigfillset(&raw mut action.sa_mask);
+            let mut before: sigaction = std::mem::zeroed();
+            if libc::sigaction(signal, &raw const action, &raw mut before) == 0 {
+                lock(&BEFORE).push((signal, before.sa_sigaction, before.sa_flags));
+            }
+        }
+    }
+
+    /// A handler cannot run on a stack that is full. Threads that `std` starts have another one for it.
+    fn ensure_own_stack() {
+        const BYTES: usize = 64 << 10;
+        // SAFETY: what is given to the system stays there for good.
+        unsafe {
+            let mut present: libc::stack_t = std::mem::zeroed();
+            libc::sigaltstack(ptr::null(), &raw mut present);
+            if present.ss_flags & libc::SS_DISABLE != 0 {
+                let stack = Box::leak(vec![0_u8; BYTES].into_boxed_slice());
+                present.ss_sp = stack.as_mut_ptr().cast();
+                present.ss_size = BYTES;
+                present.ss_flags = 0;
+                libc::sigaltstack(&raw const present, ptr::null_mut());
+            }
+        }
+    }
+
+    extern "C" fn on_signal(signal: c_int, info: *mut siginfo_t, context: *mut c_void) {
+        // SAFETY: the system calls this with the context of what it interrupts.
+        let context_there = unsafe { &mut *context.cast::<ucontext_t>() };
+        let inside = INSIDE.get();
+        let inside =
+            inside.filter(|it| it.handler.stack_ptr_in_bounds(stack_pointer(context_there)));
+        let why = match (signal, inside) {
+            // SAFETY: the pulse belongs to the executor that runs the coroutine.
+            (WAKE, Some(it)) if unsafe { &*it.pulse }.is_late.swap(false, Relaxed) => {
+                Trapped::Blocked
+            }
+            (WAKE, _) => return,
+            (_, Some(it)) if is_near_limit(info, &it) => Trapped::Overflow,
+            _ => return pass_on(signal, info, context),
+        };
+        if let Some(it) = inside {
+            // SAFETY: the stack pointer is inside the coroutine, whose stack is not used any more: the executor unwinds
+            // nothing of this execution.
+            let registers = unsafe {
+                it.handler
+                    .setup_trap_handler(move || TRAPPED.set(Some(why)))
+            };
+            leave_for(context_there, &registers);
+        }
+    }
+
+    /// Whether a fault is at the end of the stack, and not somewhere else in memory.
+    fn is_near_limit(info: *mut siginfo_t, inside: &Inside) -> bool {
+        // SAFETY: the system says what it is about.
+        let address = unsafe { (*info).si_addr() } as usize;
+        inside.handler.stack_ptr_in_bounds(address)
+    }
+
+    /// Has who handled a signal before do so now.
+    fn pass_on(signal: c_int, info: *mut siginfo_t, context: *mut c_void) {
+        let before = BEFORE.try_lock().ok().and_then(|before| {
+            let mut before = before.iter();
+            before.find(|(other, ..)| *other == signal).copied()
+        });
+        match before {
+            Some((_, handler, flags)) if handler > libc::SIG_IGN => {
+                // SAFETY: this is what was installed, with the signature that its flags ask for.
+                unsafe {
+                    if flags & libc::SA_SIGINFO != 0 {
+                        type Handler = extern "C" fn(c_int, *mut siginfo_t, *mut c_void);
+                        std::mem::transmute::<usize, Handler>(handler)(signal, info, context);
+                    } else {
+                        std::mem::transmute::<usize, extern "C" fn(c_int)>(handler)(signal);
+                    }
+                }
+            }
+            _ => {
+                // SAFETY: the fault comes again, and ends the process.
+                unsafe { libc::signal(signal, libc::SIG_DFL) };
+            }
+        }
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    fn stack_pointer(context: &ucontext_t) -> usize {
+        context.uc_mcontext.gregs[libc::REG_RSP as usize] as usize
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    fn leave_for(context: &mut ucontext_t, registers: &TrapHandlerRegs) {
+        let of = &mut context.uc_mcontext.gregs;
+        of[libc::REG_RIP as usize] = registers.rip as i64;
+        of[libc::REG_RSP as usize] = registers.rsp as i64;
+        of[libc::REG_RBP as usize] = registers.rbp as i64;
+        of[libc::REG_RDI as usize] = registers.rdi as i64;
+        of[libc::REG_RSI as usize] = registers.rsi as i64;
+    }
+
+    #[cfg(target_arch = "aarch64")]
+    fn stack_pointer(context: &ucontext_t) -> usize {
+        context.uc_mcontext.sp as usize
+    }
+
+    #[cfg(target_arch = "aarch64")]
+    fn leave_for(context: &mut ucontext_t, registers: &TrapHandlerRegs) {
+        let of = &mut context.uc_mcontext;
+        of.pc = registers.pc;
+        of.sp = registers.sp;
+        of.regs[0] = registers.x0;
+        of.regs[1] = registers.x1;
+        of.regs[29] = registers.x29;
+        of.regs[30] = registers.lr;
+    }
+}
+
+/// Elsewhere nothing is done about either.
+#[cfg(not(all(
+    target_os = "linux",
+    any(target_arch = "x86_64", target_arch = "aarch64")
+)))]
+mod signals {
+    use std::sync::Arc;
+
+    use super::Duration;
+
+    pub(in super::super) struct Pulse;
+
+    impl Pulse {
+        pub(in super::super) fn new() -> Arc<Self> {
+            Arc::new(Self)
+        }
+
+        pub(super) fn beat(&self) {}
+    }
+
+    pub(in super::super) fn on_duty(_pulse: &Arc<Pulse>, _patience: Duration) {}
+}
