@@ -70,6 +70,10 @@ pub(crate) struct CheckArgs {
     #[arg(long, value_parser = reduction())]
     pub(crate) reduction: Option<Reduction>,
 
+    /// How often threads are interrupted that could go on, with --engine schedules [default: any number of times]
+    #[arg(long, value_name = "N")]
+    pub(crate) preemptions: Option<u32>,
+
     /// How many threads search [default: one for each core]
     #[arg(long, value_name = "N", value_parser = RangedU64ValueParser::<usize>::new().range(1..=1024))]
     threads: Option<usize>,
@@ -145,6 +149,7 @@ impl CheckArgs {
         options.engine = self.engine.unwrap_or(options.engine);
         options.pruning = self.pruning.unwrap_or(options.pruning);
         options.reduction = self.reduction.unwrap_or(options.reduction);
+        options.preemptions = self.preemptions.or(options.preemptions);
         options.exact |= self.exact;
         options.keep_state |= self.save_state.is_some();
         options.determinism = self.determinism.unwrap_or(options.determinism);

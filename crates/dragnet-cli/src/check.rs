@@ -23,8 +23,13 @@ pub(crate) fn run(args: &CheckArgs, entries: &[Entry], program: &str) -> Result<
     if args.pruning.is_some() && !matches!(engine, Engine::Local | Engine::Auto) {
         return Err(Error::PruningWithoutLocal);
     }
-    if args.reduction.is_some() && !matches!(engine, Engine::Schedules | Engine::Auto) {
-        return Err(Error::ReductionWithoutSchedules);
+    for (option, given) in [
+        ("--reduction", args.reduction.is_some()),
+        ("--preemptions", args.preemptions.is_some()),
+    ] {
+        if given && !matches!(engine, Engine::Schedules | Engine::Auto) {
+            return Err(Error::NotWithoutSchedules(option));
+        }
     }
     if args.walks.is_some() && engine != Engine::Random {
         return Err(Error::WalksWithoutRandom);

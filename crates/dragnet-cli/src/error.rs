@@ -23,8 +23,8 @@ pub(crate) enum Error {
     NotSoManySteps { trace: PathBuf, steps: usize },
     #[error("--walks counts random walks: add --engine random, or leave it out")]
     WalksWithoutRandom,
-    #[error("--reduction is for programs with threads: add --engine schedules, or leave it out")]
-    ReductionWithoutSchedules,
+    #[error("{0} is for programs with threads: add --engine schedules, or leave it out")]
+    NotWithoutSchedules(&'static str),
     #[error(
         "--pruning is for the local engine: add --engine local or --engine auto, or leave it out"
     )]

@@ -65,6 +65,8 @@ pub struct Options {
     pub pruning: Pruning,
     /// Which schedules are left out because others come to the same.
     pub reduction: Reduction,
+    /// How often threads are interrupted that could go on; `None` means any number of times.
+    pub preemptions: Option<u32>,
     /// How many threads search; 0 means as many as the machine has cores.
     pub threads: usize,
     /// How many steps an execution may have; `None` means any number.
@@ -93,6 +95,7 @@ impl Default for Options {
             engine: Engine::Breadth,
             pruning: Pruning::Adaptive,
             reduction: Reduction::Optimal,
+            preemptions: None,
             threads: 0,
             depth: None,
             memory: None,
@@ -284,6 +287,13 @@ impl<T: Target> Check<T> {
     /// otherwise.
     pub fn reduction(mut self, reduction: Reduction) -> Self {
         self.options.reduction = reduction;
+        self
+    }
+
+    /// How often the threads of a program are interrupted where they could go on, in an execution: any number of times
+    /// unless said otherwise. Most bugs need few interruptions; the verdict says that no more were tried.
+    pub fn preemptions(mut self, times: u32) -> Self {
+        self.options.preemptions = Some(times);
         self
     }
 

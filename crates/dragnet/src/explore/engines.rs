@@ -234,7 +234,7 @@ fn search_schedules<T: Target>(
         program: moments.program(),
         reduction: prepared.options.reduction,
         longest: prepared.options.depth,
-        preemptions: None,
+        preemptions: prepared.options.preemptions,
         gauge,
         workers,
         watch: &|_, finish| *finish == Finish::Complete,
@@ -251,7 +251,12 @@ fn search_schedules<T: Target>(
     let bounds = explored.went_round.then(|| {
         format!("a loop that sees nothing new turns {turns} times while other threads can go on")
     });
-    let bounds: Vec<String> = bounds.into_iter().collect();
+    let most = prepared.options.preemptions;
+    let most = most.map(|most| match most {
+        1 => "at most 1 interruption of threads that could go on".to_owned(),
+        most => format!("at most {most} interruptions of threads that could go on"),
+    });
+    let bounds: Vec<String> = most.into_iter().chain(bounds).collect();
     let Some((decisions, finish)) = explored.found else {
         let mut ended = Explored::to_the_end(gauge);
         if ended.left_out.is_none() && explored.cut_deeper {

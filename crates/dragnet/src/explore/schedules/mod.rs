@@ -18,13 +18,15 @@
 mod races;
 mod tree;
 
+use std::collections::HashMap;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use super::limits::Gauge;
 use crate::check::Reduction;
 use crate::target::threads::executor::{Director, Executor, Finish, Program, Transition};
 use crate::target::threads::lost;
-use crate::target::threads::world::State;
+use crate::target::threads::operation::{Action, ThreadId};
+use crate::target::threads::world::{Event, State};
 use races::{Planned, Question, Relation, Witness};
 use tree::{Leg, NodeId, ROOT, Tree};
 
@@ -59,8 +61,8 @@ pub(crate) struct Schedules<'a> {
     pub(crate) program: &'a Arc<Program>,
     pub(crate) reduction: Reduction,
     pub(crate) longest: Option<u64>,
-    /// How often a thread may be interrupted that could have gone on. Only without a reduction: what comes to the same may
-    /// take more.
+    /// How often a thread may be interrupted that could have gone on. What comes to the same may take more, so that races
+    /// say nothing then; the reduction is to go on only once from where the same has happened.
     pub(crate) preemptions: Option<u32>,
     pub(crate) gauge: &'a Gauge,
     pub(crate) workers: usize,
@@ -73,6 +75,8 @@ struct Shared {
     /// Something is open, or all is done.
     news: Condvar,
     explored: Mutex<Explored>,
+    /// What has happened, who went on last, and how few interruptions that took: under a bound on them.
+    seen: Mutex<HashMap<(u64, Option<ThreadId>), u32>>,
 }
 
 impl Schedules<'_> {
@@ -81,6 +85,7 @@ impl Schedules<'_> {
             tree: Mutex::new(Tree::new()),
             news: Condvar::new(),
             explored: Mutex::default(),
+            seen: Mutex::default(),
         };
         let first = lock(&shared.tree).first();
         std::thread::scope(|scope| {
@@ -109,7 +114,7 @@ impl Schedules<'_> {
                 (one, other) => one == other,
             };
             let simple = Schedules {
-                reduction: Reduction::None,
+                reduction: Reduction::Sleep,
                 preemptions: Some(preemptions),
                 gauge: &Gauge::inside(self.gauge, Some(SHORT)),
                 workers: 1,
@@ -175,9 +180,10 @@ impl Schedules<'_> {
         let mut guide = Guide {
             reduction: self.reduction,
             longest: self.longest.unwrap_or(u64::MAX),
-            preemptions: self.preemptions.unwrap_or(u32::MAX),
+            preemptions: self.preemptions,
             preempted: 0,
-            tree: &shared.tree,
+            history: 0,
+            shared,
             legs,
             new,
             taken: Vec::new(),
@@ -189,6 +195,9 @@ impl Schedules<'_> {
         };
         let finish = executor.run(&mut guide);
         let state = executor.state();
+        if matches!(finish, Finish::Complete | Finish::Stuck) {
+            guide.blocked = guide.has_ended_like_this(&state);
+        }
         let Guide {
             legs,
             taken,
@@ -200,6 +209,7 @@ impl Schedules<'_> {
         } = guide;
         let witness = Witness::new(&state);
         let reversals = match self.reduction {
+            _ if self.preemptions.is_some() => Vec::new(),
             Reduction::None | Reduction::Sleep => Vec::new(),
             Reduction::Source => witness.reversals(new),
             Reduction::Optimal => witness.reversals(0),
@@ -265,9 +275,11 @@ fn node_before(legs: &[Leg], step: usize) -> NodeId {
 struct Guide<'a> {
     reduction: Reduction,
     longest: u64,
-    preemptions: u32,
+    preemptions: Option<u32>,
     preempted: u32,
-    tree: &'a Mutex<Tree>,
+    /// A hash of what has happened.
+    history: u64,
+    shared: &'a Shared,
     /// The way, which grows with the execution.
     legs: Vec<Leg>,
     /// The first of them that no execution has gone before.
@@ -284,6 +296,40 @@ struct Guide<'a> {
 }
 
 impl Guide<'_> {
+    /// Whether what has happened is kept, so as to go on from there only once.
+    fn remembers(&self) -> bool {
+        self.preemptions.is_some() && self.reduction != Reduction::None
+    }
+
+    /// Takes note of the last event.
+    fn follow(&mut self, state: &State) {
+        if self.remembers()
+            && let Some(last) = state.events.last()
+        {
+            self.history = self.history.wrapping_add(state.hash_of(last));
+        }
+    }
+
+    /// Whether the same has happened elsewhere with no more interruptions, and the same thread went on last.
+    fn has_been_here(&self) -> bool {
+        if !self.remembers() {
+            return false;
+        }
+        let last = self.taken.last().map(|&(thread, _)| thread);
+        let mut seen = lock(&self.shared.seen);
+        let known = seen.entry((self.history, last)).or_insert(u32::MAX);
+        let again = *known <= self.preempted;
+        *known = self.preempted.min(*known);
+        again
+    }
+
+    /// Whether an execution has ended like this one, which has ended.
+    fn has_ended_like_this(&mut self, state: &State) -> bool {
+        self.follow(state);
+        let mut seen = lock(&self.shared.seen);
+        self.remembers() && seen.insert((self.history, None), 0).is_some()
+    }
+
     /// Wakes what the last event matters to.
     fn wake(&mut self, state: &State) {
         let Some(last) = state.events.last() else {
@@ -325,6 +371,7 @@ impl Guide<'_> {
 impl Director for Guide<'_> {
     fn next(&mut self, state: &State, enabled: &[Transition]) -> Option<Transition> {
         self.wake(state);
+        self.follow(state);
         let at = self.taken.len();
         if at as u64 >= self.longest {
             self.too_long = true;
@@ -332,7 +379,12 @@ impl Director for Guide<'_> {
         }
         let known = self.legs.get(at).map(|leg| leg.transition);
         let new = at >= self.new;
-        let tree = new.then(|| lock(self.tree));
+        let last = self.taken.last().map(|&(thread, _)| thread);
+        if at > self.new && self.has_been_here() {
+            self.blocked = true;
+            return None;
+        }
+        let tree = new.then(|| lock(&self.shared.tree));
         let here = node_before(&self.legs, at);
         let Some(next) = self.choose(known, enabled) else {
             self.blocked = true;
@@ -347,8 +399,9 @@ impl Director for Guide<'_> {
             });
             return None;
         };
-        let last = self.taken.last().map(|&(thread, _)| thread);
-        let could_go_on = last.filter(|&last| enabled.iter().any(|&(thread, _)| thread == last));
+        let steps_aside = |event: &Event| event.operation.action == Action::Yield;
+        let stays = last.filter(|_| !state.events.last().is_some_and(steps_aside));
+        let could_go_on = stays.filter(|&last| enabled.iter().any(|&(thread, _)| thread == last));
         let interrupts = |thread| could_go_on.is_some_and(|last| last != thread);
         if let Some(mut tree) = tree {
             match known {
@@ -368,16 +421,18 @@ impl Director for Guide<'_> {
             }
             for &other in enabled {
                 let must = match self.reduction {
+                    _ if self.preemptions.is_some() => true,
                     Reduction::None | Reduction::Sleep => true,
                     Reduction::Source | Reduction::Optimal => other.0 == next.0,
                 };
-                let too_many = interrupts(other.0) && self.preempted >= self.preemptions;
+                let most = self.preemptions.unwrap_or(u32::MAX);
+                let too_many = interrupts(other.0) && self.preempted >= most;
                 if must && other != next && !too_many && !self.asleep.contains(&other) {
                     tree.offer(here, other);
                 }
             }
         }
-        if self.reduction != Reduction::None {
+        if self.reduction != Reduction::None && self.preemptions.is_none() {
             for &earlier in &self.legs[at].earlier {
                 if !self.asleep.contains(&earlier) {
                     self.asleep.push(earlier);

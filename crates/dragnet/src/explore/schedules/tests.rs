@@ -406,11 +406,55 @@ proptest! {
     }
 
     #[test]
+    fn every_trace_that_few_interruptions_lead_to_is_run_once(
+        threads in proptest::collection::vec(random_acts(), 2..4),
+        preemptions in 0..3_u32,
+    ) {
+        let program = program(move || run(&threads));
+        if let Some(all) = traces_within(&program, preemptions, Reduction::None, 1) {
+            for workers in [1, 2] {
+                let found = traces_within(&program, preemptions, Reduction::Optimal, workers);
+                prop_assert_eq!(found.as_ref(), Some(&all), "{} workers", workers);
+            }
+        }
+    }
+
+    #[test]
     fn every_trace_of_a_larger_program_is_run_once(
         threads in proptest::collection::vec(proptest::collection::vec(memory_act(), 1..5), 2..5),
     ) {
         check_traces(move || run(&threads))?;
     }
+}
+
+/// The traces that so many interruptions lead to.
+fn traces_within(
+    program: &Arc<Program>,
+    preemptions: u32,
+    reduction: Reduction,
+    workers: usize,
+) -> Option<Vec<u64>> {
+    let seen = Mutex::new(Vec::new());
+    let gauge = Gauge::up_to(10_000);
+    let schedules = Schedules {
+        program,
+        reduction,
+        longest: None,
+        preemptions: Some(preemptions),
+        gauge: &gauge,
+        workers,
+        watch: &|state, _| {
+            lock(&seen).push(state.fingerprint());
+            true
+        },
+    };
+    schedules.explore();
+    let mut seen = seen.into_inner().unwrap();
+    seen.sort_unstable();
+    if reduction == Reduction::None {
+        seen.dedup();
+    }
+    gauge.cut().is_none().then_some(seen)
 }
 
 /// Has every reduction run each trace of a program once, and see in it what is seen without a reduction.

@@ -473,21 +473,26 @@ impl State {
 
     /// A hash of what has happened, whatever the order of what does not depend on each other: the same in every process.
     pub(crate) fn fingerprint(&self) -> u64 {
-        let events = self.events.iter().map(|event| {
-            let clock = self.clocks.row(event.row);
-            let past = self
-                .threads
-                .iter()
-                .zip(clock)
-                .filter_map(|(thread, &count)| {
-                    let thread = thread.as_ref().filter(|_| count > 0)?;
-                    Some(scatter(thread.hash ^ scatter(u64::from(count))))
-                });
-            let past = past.fold(0, u64::wrapping_add);
-            let way = scatter(u64::from(event.index) << 32 | u64::from(event.way));
-            scatter(past ^ scatter(self.thread(event.thread).hash ^ way))
-        });
-        events.fold(0, u64::wrapping_add)
+        let events = self.events.iter();
+        events
+            .map(|event| self.hash_of(event))
+            .fold(0, u64::wrapping_add)
+    }
+
+    /// The part of an event in the hash of what has happened, which is their sum.
+    pub(crate) fn hash_of(&self, event: &Event) -> u64 {
+        let clock = self.clocks.row(event.row);
+        let past = self
+            .threads
+            .iter()
+            .zip(clock)
+            .filter_map(|(thread, &count)| {
+                let thread = thread.as_ref().filter(|_| count > 0)?;
+                Some(scatter(thread.hash ^ scatter(u64::from(count))))
+            });
+        let past = past.fold(0, u64::wrapping_add);
+        let way = scatter(u64::from(event.index) << 32 | u64::from(event.way));
+        scatter(past ^ scatter(self.thread(event.thread).hash ^ way))
     }
 
     /// The ways in which threads can go on. Those that go round without seeing anything new wait for the others.
