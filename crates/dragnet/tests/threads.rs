@@ -485,3 +485,81 @@ fn a_loop_without_operations_is_named() {
         "{described}"
     );
 }
+
+#[test]
+fn a_scope_panics_when_a_thread_in_it_has_and_nobody_asked() {
+    let threads = Threads::new(|| {
+        let lived = std::panic::catch_unwind(|| {
+            thread::scope(|scope| {
+                let builder = thread::Builder::new().name("helper".to_owned());
+                builder
+                    .spawn_scoped(scope, || panic!("the helper gives up"))
+                    .unwrap();
+            });
+        });
+        let payload = lived.expect_err("the scope hears of it");
+        let message = payload.downcast_ref::<&str>().copied();
+        assert_eq!(message, Some("a scoped thread panicked"));
+    });
+    Check::new(threads.panics_are_fine()).run().assert_holds();
+}
+
+#[test]
+fn a_panic_of_the_first_thread_is_never_fine() {
+    let threads = Threads::new(|| panic!("the program gives up"));
+    let verdict = Check::new(threads.panics_are_fine()).run();
+    let described = verdict.violation().expect("it panics").describe();
+    assert!(described.contains("the program gives up"), "{described}");
+}
+
+#[test]
+fn a_thread_that_is_left_behind_is_named() {
+    let verdict = Check::new(Threads::new(|| {
+        let (sender, receiver) = dragnet::sync::mpsc::channel::<u32>();
+        let builder = thread::Builder::new().name("worker".to_owned());
+        builder
+            .spawn(move || while receiver.recv().is_ok() {})
+            .unwrap();
+        std::mem::forget(sender);
+    }))
+    .run();
+    let described = verdict.violation().expect("it never ends").describe();
+    assert!(
+        described.contains("worker waits for a message on")
+            && described.contains("left behind by main"),
+        "{described}"
+    );
+}
+
+#[test]
+fn what_takes_an_interruption_is_not_found_without_one() {
+    let check = |preemptions| {
+        Check::new(Threads::new(lost_update))
+            .preemptions(preemptions)
+            .run()
+    };
+    let without = check(0);
+    assert_eq!(without.outcome, Outcome::Holds);
+    assert_eq!(
+        without.within,
+        ["at most 0 interruptions of threads that could go on"]
+    );
+    assert!(check(1).violation().is_some());
+}
+
+#[test]
+fn threads_are_told_apart_and_wait_for_what_is_done_once() {
+    Check::new(Threads::new(|| {
+        let word = Arc::new(dragnet::sync::OnceLock::new());
+        let other = Arc::clone(&word);
+        let other = thread::spawn(move || {
+            other.set(thread::current().id()).unwrap();
+        });
+        let id = *word.wait();
+        assert_eq!(id, other.thread().id());
+        assert_ne!(id, thread::current().id());
+        other.join().unwrap();
+    }))
+    .run()
+    .assert_holds();
+}

@@ -129,6 +129,7 @@ pub(super) fn last_step(state: &State, names: &Names) -> Step {
         Action::Complete => format!("is done with {it}"),
         Action::Abandon => format!("gives up {it}"),
         Action::Look => format!("looks whether {it} is done"),
+        Action::AwaitDone => format!("has waited for {it} to be done"),
         Action::Arrive => format!("comes to {it}"),
         Action::Depart => format!("passes {it}"),
         Action::Choose(count) => format!("chooses {} of {count}", event.way),
@@ -224,10 +225,16 @@ pub(super) fn awaited(state: &State, thread: ThreadId, names: &Names) -> Option<
         Action::Join => format!("{it} to end"),
         Action::Park { .. } => "somebody to unpark it".to_owned(),
         Action::Depart => format!("the others at {it}"),
+        Action::AwaitDone => format!("{it} to be done"),
         _ if state.goes_round(thread, &pending, 1) => {
             format!("{it} to change, and goes round until it does")
         }
         _ => return None,
     };
-    Some(format!("{what}; it is at {}", place(pending.at)))
+    let place = place(pending.at);
+    let leaked = match thread != Names::MAIN && state.thread(Names::MAIN).ended {
+        true => ", left behind by main, which has ended",
+        false => "",
+    };
+    Some(format!("{what}; it is at {place}{leaked}"))
 }

@@ -214,6 +214,7 @@ impl Model {
                 Ways::DONE => *once == Once::Done,
                 _ => *once == Once::New,
             },
+            (Self::Once(once), Action::AwaitDone) => *once == Once::Done,
             (Self::Barrier(barrier), Action::Depart) => {
                 barrier.released.iter().any(|&(other, _)| other == thread)
             }

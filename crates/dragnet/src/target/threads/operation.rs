@@ -83,6 +83,8 @@ pub(crate) enum Action {
     Abandon,
     /// Somebody looks whether it has been done.
     Look,
+    /// Somebody waits until it has been done.
+    AwaitDone,
 
     /// A thread comes to a barrier.
     Arrive,
@@ -132,6 +134,7 @@ impl Action {
             Self::Store | Self::Modify => (B, A | B),
             Self::Write | Self::TryWrite | Self::WriteUnlock | Self::Downgrade => (B, A | B),
             Self::Lock | Self::TryLock | Self::Unlock => (B, B),
+            Self::AwaitDone => (A, B),
             Self::Enter if way == Ways::DONE => (A, B),
             Self::Enter | Self::Complete | Self::Abandon => (B, A | B),
             // Who waits first does not matter: anybody may be woken.
@@ -260,6 +263,7 @@ mod tests {
             Action::Complete,
             Action::Abandon,
             Action::Look,
+            Action::AwaitDone,
         ];
         let barrier = [Action::Arrive, Action::Depart];
         let kinds: [&[Action]; 8] = [

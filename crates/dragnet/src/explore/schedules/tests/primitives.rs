@@ -37,6 +37,8 @@ enum Act {
     Set,
     Get,
     GetOrInit,
+    AwaitOnce,
+    AwaitWord,
 }
 
 impl Act {
@@ -195,6 +197,8 @@ fn act(id: usize, acts: &[Act], shared: &Shared, mut end: End) {
             (Act::Completed, _) => seen = usize::from(shared.once.is_completed()),
             (Act::Set, _) => seen = usize::from(shared.word.set(id).is_ok()),
             (Act::Get, _) => seen = shared.word.get().map_or(9, |&word| word),
+            (Act::AwaitOnce, _) => shared.once.wait_force(),
+            (Act::AwaitWord, _) => seen = *shared.word.wait(),
             (Act::GetOrInit, _) => {
                 seen = *shared
                     .word
@@ -290,6 +294,8 @@ fn meeting() -> impl Strategy<Value = Act> {
         Just(Act::Set),
         Just(Act::Get),
         Just(Act::GetOrInit),
+        Just(Act::AwaitOnce),
+        Just(Act::AwaitWord),
     ]
 }
 

@@ -68,6 +68,16 @@ impl Gate {
         }
     }
 
+    /// Waits until it has been done.
+    pub(super) fn wait(&self, at: &'static Location<'static>) {
+        if world::current().is_none() {
+            self.handle.used_outside();
+            self.real.wait_force();
+        } else {
+            self.operate(Action::AwaitDone, at);
+        }
+    }
+
     /// Whether it has been done.
     pub(super) fn is_done(&self, at: &'static Location<'static>) -> bool {
         if world::current().is_none() {
@@ -145,6 +155,22 @@ impl Once {
             work(&OnceState { poisoned });
             std::mem::forget(poisoning);
         });
+    }
+
+    /// Waits until it has been done, by somebody else. Panics if somebody has panicked doing it.
+    #[track_caller]
+    pub fn wait(&self) {
+        self.gate.wait(Location::caller());
+        assert!(
+            !self.gate.placed(&self.poison).is_set(),
+            "Once instance has previously been poisoned"
+        );
+    }
+
+    /// The same, also if somebody has panicked doing it.
+    #[track_caller]
+    pub fn wait_force(&self) {
+        self.gate.wait(Location::caller());
     }
 
     /// Whether it has been done.

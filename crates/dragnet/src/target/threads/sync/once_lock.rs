@@ -5,6 +5,7 @@ use std::fmt::{self, Debug};
 use std::panic::{Location, RefUnwindSafe, UnwindSafe};
 
 use super::once::Gate;
+use crate::target::threads::world;
 
 /// A value that is set once, like [`std::sync::OnceLock`].
 pub struct OnceLock<T> {
@@ -41,6 +42,17 @@ impl<T> OnceLock<T> {
         match self.gate.is_done(Location::caller()) {
             true => self.value(),
             false => None,
+        }
+    }
+
+    /// Waits until the value has been set.
+    #[track_caller]
+    pub fn wait(&self) -> &T {
+        self.gate.wait(Location::caller());
+        match (self.value(), world::current()) {
+            (Some(value), _) => value,
+            (None, Some(world)) => world.stay(),
+            (None, None) => unreachable!("it has been set"),
         }
     }
 

@@ -4,12 +4,14 @@ mod local;
 mod scope;
 
 use std::any::Any;
+use std::fmt::{self, Debug};
 use std::io;
+use std::num::NonZeroUsize;
 use std::panic::{self, AssertUnwindSafe, Location};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use super::operation::{Action, ThreadId};
+use super::operation::{Action, ThreadId as OurId};
 use super::world::{self, World};
 
 pub use local::{AccessError, LocalKey};
@@ -91,7 +93,7 @@ enum Kind<T> {
 /// A thread of an execution, and what it has come to.
 struct Child<T> {
     thread: Thread,
-    id: ThreadId,
+    id: OurId,
     packet: Arc<Mutex<Option<Result<T>>>>,
 }
 
@@ -182,7 +184,7 @@ pub struct Thread(Which);
 #[derive(Clone, Debug)]
 enum Which {
     Real(std::thread::Thread),
-    Ours(ThreadId, Option<String>),
+    Ours(OurId, Option<String>),
 }
 
 impl Thread {
@@ -205,12 +207,47 @@ impl Thread {
         }
     }
 
+    /// What tells it from all others.
+    pub fn id(&self) -> ThreadId {
+        ThreadId(match &self.0 {
+            Which::Real(real) => Id::Real(real.id()),
+            Which::Ours(id, _) => Id::Ours(*id),
+        })
+    }
+
     /// Its name, if it has one.
     pub fn name(&self) -> Option<&str> {
         match &self.0 {
             Which::Real(real) => real.name(),
             Which::Ours(_, name) => name.as_deref(),
         }
+    }
+}
+
+/// What tells a thread from all others, like [`std::thread::ThreadId`].
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct ThreadId(Id);
+
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+enum Id {
+    Real(std::thread::ThreadId),
+    Ours(OurId),
+}
+
+impl Debug for ThreadId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            Id::Real(real) => real.fmt(f),
+            Id::Ours(id) => write!(f, "ThreadId({})", id.0 + 1),
+        }
+    }
+}
+
+/// How many threads can run at once. Under a check that is 2, on any machine.
+pub fn available_parallelism() -> io::Result<NonZeroUsize> {
+    match world::current() {
+        None => std::thread::available_parallelism(),
+        Some(_) => Ok(NonZeroUsize::MIN.saturating_add(1)),
     }
 }
 

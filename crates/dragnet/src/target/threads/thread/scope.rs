@@ -1,10 +1,11 @@
 //! Threads that borrow from the one that starts them.
 
+use std::io;
 use std::marker::PhantomData;
 use std::panic::{self, AssertUnwindSafe};
 use std::sync::{Arc, Mutex};
 
-use super::{Child, Result, Thread};
+use super::{Builder, Child, Result, Thread};
 use crate::target::threads::world;
 
 /// A scope in which threads are started that end with it, like [`std::thread::Scope`].
@@ -16,17 +17,20 @@ pub struct Scope<'scope, 'env: 'scope> {
 }
 
 trait Joinable {
-    fn wait(&self);
+    /// Waits for the thread to end; true if it has panicked and nobody has been told.
+    fn wait(&self) -> bool;
 }
 
 impl<T> Joinable for Child<T> {
     #[track_caller]
-    fn wait(&self) {
+    fn wait(&self) -> bool {
         if let Some(world) = world::current() {
             let object = world.object_of(self.id);
             let at = panic::Location::caller();
             world.operate_on(object, super::Action::Join, at);
         }
+        let lived = self.packet.lock().expect("nobody panics here");
+        matches!(*lived, Some(Err(_)))
     }
 }
 
@@ -59,12 +63,17 @@ where
     let lived = panic::catch_unwind(AssertUnwindSafe(|| {
         body(unsafe { &*std::ptr::from_ref(&scope) })
     }));
+    let mut has_panicked = false;
     loop {
         let child = scope.children.lock().expect("nobody panics here").pop();
         let Some(child) = child else { break };
-        child.wait();
+        has_panicked |= child.wait();
     }
-    lived.unwrap_or_else(|payload| panic::resume_unwind(payload))
+    match lived {
+        Err(payload) => panic::resume_unwind(payload),
+        Ok(_) if has_panicked => panic!("a scoped thread panicked"),
+        Ok(result) => result,
+    }
 }
 
 impl<'scope> Scope<'scope, '_> {
@@ -75,17 +84,47 @@ impl<'scope> Scope<'scope, '_> {
         F: FnOnce() -> T + Send + 'scope,
         T: Send + 'scope,
     {
-        if let Some(real) = self.real {
-            return ScopedJoinHandle(Kind::Real(real.spawn(body)));
+        match self.real {
+            Some(real) => ScopedJoinHandle(Kind::Real(real.spawn(body))),
+            None => self.start(None, body),
         }
+    }
+
+    fn start<F, T>(&'scope self, name: Option<String>, body: F) -> ScopedJoinHandle<'scope, T>
+    where
+        F: FnOnce() -> T + Send + 'scope,
+        T: Send + 'scope,
+    {
         let world = world::current().expect("the scope was made in an execution");
-        let child = Arc::new(Child::start(world, None, body));
+        let child = Arc::new(Child::start(world, name, body));
         let known: Arc<dyn Joinable + 'scope> = child.clone();
         self.children
             .lock()
             .expect("nobody panics here")
             .push(known);
         ScopedJoinHandle(Kind::Ours(child))
+    }
+}
+
+impl Builder {
+    /// Starts the thread in a scope, from which it may borrow.
+    #[track_caller]
+    pub fn spawn_scoped<'scope, F, T>(
+        self,
+        scope: &'scope Scope<'scope, '_>,
+        body: F,
+    ) -> io::Result<ScopedJoinHandle<'scope, T>>
+    where
+        F: FnOnce() -> T + Send + 'scope,
+        T: Send + 'scope,
+    {
+        match scope.real {
+            Some(real) => {
+                let started = self.real().spawn_scoped(real, body);
+                started.map(|real| ScopedJoinHandle(Kind::Real(real)))
+            }
+            None => Ok(scope.start(self.name, body)),
+        }
     }
 }
 
