@@ -159,8 +159,12 @@ pub(super) fn explore<T: Target>(
     gauge: Gauge,
     workers: usize,
 ) -> Searched {
-    if engine == Engine::Schedules
-        && let Some((explored, work, bounds)) = search_schedules(prepared, &gauge, workers)
+    // Properties of moments are judged moment by moment.
+    let draws = engine == Engine::Random
+        && prepared.within.is_empty()
+        && prepared.properties.are_about_the_end();
+    if (engine == Engine::Schedules || draws)
+        && let Some((explored, work, bounds)) = search_schedules(prepared, engine, &gauge, workers)
     {
         return Searched {
             explored,
@@ -221,6 +225,7 @@ pub(super) fn explore<T: Target>(
 #[cfg(feature = "threads")]
 fn search_schedules<T: Target>(
     prepared: &Prepared<T>,
+    engine: Engine,
     gauge: &Gauge,
     workers: usize,
 ) -> Option<(Explored, ScheduleWork, Vec<String>)> {
@@ -239,7 +244,10 @@ fn search_schedules<T: Target>(
         workers,
         watch: &|_, finish| *finish == Finish::Complete,
     };
-    let explored = schedules.explore();
+    let explored = match engine {
+        Engine::Random => schedules.draw(&walks(&prepared.options)),
+        _ => schedules.explore(),
+    };
     let work = ScheduleWork {
         reduction: prepared.options.reduction,
         executions: explored.executions,
@@ -259,7 +267,9 @@ fn search_schedules<T: Target>(
     let bounds: Vec<String> = most.into_iter().chain(bounds).collect();
     let Some((decisions, finish)) = explored.found else {
         let mut ended = Explored::to_the_end(gauge);
-        if ended.left_out.is_none() && explored.cut_deeper {
+        if ended.left_out.is_none() && engine == Engine::Random {
+            ended.left_out = Some(LeftOut::NotDrawn);
+        } else if ended.left_out.is_none() && explored.cut_deeper {
             ended.left_out = Some(LeftOut::Deeper);
         }
         return Some((ended, work, bounds));
@@ -286,10 +296,20 @@ fn search_schedules<T: Target>(
 #[cfg(not(feature = "threads"))]
 fn search_schedules<T: Target>(
     _prepared: &Prepared<T>,
+    _engine: Engine,
     _gauge: &Gauge,
     _workers: usize,
 ) -> Option<(Explored, ScheduleWork, Vec<String>)> {
     None
+}
+
+/// Which random walks to make.
+fn walks(options: &Options) -> Walks {
+    Walks {
+        seed: options.seed,
+        count: options.walks,
+        longest: options.depth,
+    }
 }
 
 /// An exploration that only lacks its store.
@@ -322,11 +342,7 @@ impl<S: System> Search<'_, S> {
     }
 
     fn random(&self, store: &impl Store<S>) -> Explored {
-        let walks = Walks {
-            seed: self.options.seed,
-            count: self.options.walks,
-            longest: self.options.depth,
-        };
+        let walks = walks(self.options);
         random::explore(self.space, store, self.gauge, self.workers, &walks)
     }
 }

@@ -16,7 +16,7 @@ use crate::tables::{PRESENT, Upsert};
 use crate::trace::scatter;
 
 /// How long a walk can get when nothing else bounds it.
-const LONGEST: u64 = 10_000;
+pub(super) const LONGEST: u64 = 10_000;
 
 /// Which walks to make.
 pub(crate) struct Walks {
@@ -145,14 +145,14 @@ impl<S: System, K: Store<S>> Random<'_, S, K> {
 }
 
 /// Random numbers that are the same everywhere: SplitMix64.
-struct Draw(u64);
+pub(super) struct Draw(u64);
 
 impl Draw {
-    fn new(seed: u64, walk: u64) -> Self {
+    pub(super) fn new(seed: u64, walk: u64) -> Self {
         Self(scatter(seed).wrapping_add(scatter(walk.wrapping_add(1))))
     }
 
-    fn below(&mut self, end: usize) -> usize {
+    pub(super) fn below(&mut self, end: usize) -> usize {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let drawn = u128::from(scatter(self.0));
         ((drawn * end as u128) >> 64) as usize

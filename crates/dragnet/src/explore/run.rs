@@ -170,7 +170,7 @@ fn outcome<T: Target>(prepared: &Prepared<T>, searched: &Searched) -> Outcome {
         let (found_length, path, shortest) = match searched.engine {
             Engine::Breadth => (path.events.len(), path.clone(), true),
             // What is simplest has been looked for.
-            Engine::Schedules => (path.events.len(), path.clone(), false),
+            _ if searched.schedules.is_some() => (path.events.len(), path.clone(), false),
             _ => {
                 let (short, shortest) = shorten::shorten(&prepared.space(), path.clone(), wrong);
                 (path.events.len(), short, shortest)

@@ -123,6 +123,12 @@ impl<S: System> Properties<S> {
         self.list.iter().position(panics).unwrap_or(0)
     }
 
+    /// Whether none of them looks at states.
+    pub(crate) fn are_about_the_end(&self) -> bool {
+        let mut list = self.list.iter();
+        list.all(|property| matches!(property.claim, Claim::DeadlockFree))
+    }
+
     /// The property that forbids deadlock, if there is one.
     pub(crate) fn deadlock(&self) -> Option<usize> {
         self.list

@@ -199,10 +199,11 @@ impl Verdict {
         lines: &mut Vec<(&'static str, String)>,
     ) {
         let statistics = &self.statistics;
-        lines.push((
-            "engine",
-            format!("schedules, reduction {}, {order}", work.reduction),
-        ));
+        let engine = match self.decided_by {
+            Engine::Random => format!("random, {order}"),
+            engine => format!("{engine}, reduction {}, {order}", work.reduction),
+        };
+        lines.push(("engine", engine));
         lines.push((
             "ran",
             format!(

@@ -17,6 +17,7 @@
 
 mod races;
 mod tree;
+mod walks;
 
 use std::collections::HashMap;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};

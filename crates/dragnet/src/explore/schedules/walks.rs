@@ -1,0 +1,108 @@
+//! Random executions, one after the other.
+//!
+//! Execution number n depends on the seed and n alone, and among several that go wrong the first is reported, so the
+//! outcome is the same with any number of workers.
+
+use std::sync::Mutex;
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::Relaxed;
+
+use super::{Arc, Director, Executor, Explored, Finish, Schedules, State, Transition, lock};
+use crate::explore::quiet;
+use crate::explore::random::{Draw, LONGEST, Walks};
+
+/// What the workers share.
+struct Shared<'a> {
+    walks: &'a Walks,
+    next: AtomicU64,
+    /// No execution from this one on is needed.
+    end: AtomicU64,
+    explored: Mutex<Explored>,
+    /// Which execution went wrong, if one did.
+    first: Mutex<Option<u64>>,
+}
+
+/// Draws who goes on.
+struct Drawn {
+    draw: Draw,
+    longest: u64,
+    taken: Vec<Transition>,
+}
+
+impl Director for Drawn {
+    fn next(&mut self, _: &State, enabled: &[Transition]) -> Option<Transition> {
+        if self.taken.len() as u64 >= self.longest {
+            return None;
+        }
+        let next = enabled[self.draw.below(enabled.len())];
+        self.taken.push(next);
+        Some(next)
+    }
+}
+
+impl Schedules<'_> {
+    /// Runs executions in which who goes on is drawn.
+    pub(crate) fn draw(&self, walks: &Walks) -> Explored {
+        let shared = Shared {
+            walks,
+            next: AtomicU64::new(0),
+            end: AtomicU64::new(walks.count),
+            explored: Mutex::default(),
+            first: Mutex::default(),
+        };
+        std::thread::scope(|scope| {
+            for _ in 0..self.workers {
+                scope.spawn(|| quiet::silence_tracing(|| self.draw_some(&shared)));
+            }
+        });
+        let explored = shared.explored.into_inner();
+        explored.unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+
+    fn draw_some(&self, shared: &Shared<'_>) {
+        let mut executor = Executor::new(Arc::clone(self.program));
+        loop {
+            let number = shared.next.fetch_add(1, Relaxed);
+            if number >= shared.end.load(Relaxed) || self.gauge.must_end() {
+                return;
+            }
+            self.draw_one(shared, &mut executor, number);
+            if executor.is_spoiled() {
+                // Another thread of the operating system is fit to go on.
+                std::thread::scope(|scope| {
+                    scope.spawn(|| quiet::silence_tracing(|| self.draw_some(shared)));
+                });
+                return;
+            }
+        }
+    }
+
+    fn draw_one(&self, shared: &Shared<'_>, executor: &mut Executor, number: u64) {
+        let mut drawn = Drawn {
+            draw: Draw::new(shared.walks.seed, number),
+            longest: shared.walks.longest.unwrap_or(LONGEST),
+            taken: Vec::new(),
+        };
+        let finish = executor.run(&mut drawn);
+        let state = executor.state();
+        let steps = state.events.len() as u64;
+        let is_whole = finish != Finish::Left;
+        self.gauge.add(u64::from(is_whole), steps);
+        self.gauge.reach(steps);
+        let explored = &mut *lock(&shared.explored);
+        explored.executions += u64::from(is_whole);
+        explored.scheduling_points += steps;
+        explored.cut_deeper |= !is_whole;
+        explored.weakly_ordered = explored.weakly_ordered.max(executor.weakly_ordered());
+        explored.went_round |= state.went_round;
+        let first = &mut *lock(&shared.first);
+        if is_whole
+            && !(self.watch)(&state, &finish)
+            && first.is_none_or(|earlier| number < earlier)
+        {
+            shared.end.fetch_min(number, Relaxed);
+            *first = Some(number);
+            explored.found = Some((drawn.taken, finish));
+        }
+    }
+}
