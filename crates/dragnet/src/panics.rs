@@ -55,7 +55,7 @@ fn install_hook() {
         let before = panic::take_hook();
         panic::set_hook(Box::new(move |info: &PanicHookInfo<'_>| {
             #[cfg(feature = "threads")]
-            crate::target::threads::world::leave_by_panic();
+            crate::target::threads::world::panic_on_the_way_out();
             if CATCHING.get() {
                 #[cfg(feature = "threads")]
                 crate::target::threads::world::note_panic();

@@ -357,6 +357,37 @@ fn data_that_nothing_orders_is_a_race_even_if_nothing_comes_of_it() {
 }
 
 #[test]
+fn what_a_thread_does_before_it_starts_another_is_no_race_with_that() {
+    let check = |changes_late: bool| {
+        Check::new(Threads::new(move || {
+            let slot = Arc::new(Slot {
+                full: AtomicU32::new(0),
+                data: UnsafeCell::new(0),
+            });
+            // SAFETY: nobody else knows of it yet.
+            slot.data.with_mut(|data| unsafe { *data = 7 });
+            let inside = Arc::clone(&slot);
+            let other = thread::spawn(move || {
+                let inner = thread::spawn(move || {
+                    // SAFETY: nobody changes it any more, or this is the race.
+                    assert!(inside.data.with(|data| unsafe { *data }) >= 7);
+                });
+                inner.join().unwrap();
+            });
+            if changes_late {
+                // SAFETY: this is the race.
+                slot.data.with_mut(|data| unsafe { *data += 1 });
+            }
+            other.join().unwrap();
+        }))
+        .run()
+    };
+    check(false).assert_holds();
+    let described = check(true).violation().expect("nobody waits").describe();
+    assert!(described.contains("data race: "), "{described}");
+}
+
+#[test]
 fn time_passes_for_who_sleeps_and_for_who_hears_of_it() {
     let began = std::time::Instant::now();
     Check::new(Threads::new(|| {

@@ -90,11 +90,13 @@ impl Question {
         if state.events.len() != self.way.len() {
             return None;
         }
+        let ways = every_way(operation.action, way);
         let depends = |&event: &usize| {
             let that = &state.events[event];
+            let mut ways = ways.iter();
             let action = that.operation.action;
             that.operation.object == operation.object
-                && operation.action.depends(way, action, that.way)
+                && ways.any(|&way| operation.action.depends(way, action, that.way))
         };
         Some(match self.left.iter().any(depends) {
             true => Relation::Conflict,
@@ -387,11 +389,18 @@ impl<'a> Witness<'a> {
             (None, Some(planned)) => (planned.operation, planned.objects.min(in_common)),
             (None, None) => return Relation::Unknown,
         };
+        // What comes out in one way here might come out in another later: all of them have to be the same there.
+        let known = here.is_some() || operation.object.0 < objects;
+        let ways = match known {
+            true => self.possible_ways(reversal, thread, operation, way),
+            false => every_way(operation.action, way),
+        };
         let mut relation = Relation::Independent;
         for &step in &rest.steps {
             let that = self.operation(reversal, step);
             let (_, its_way) = self.transition(reversal, step);
-            if !operation.action.depends(way, that.action, its_way) {
+            let depends = |&way: &Way| operation.action.depends(way, that.action, its_way);
+            if !ways.iter().any(depends) {
                 continue;
             }
             let same_names = operation.object.0 < objects;
@@ -403,6 +412,47 @@ impl<'a> Witness<'a> {
             }
         }
         relation
+    }
+
+    /// The ways in which an operation could come out somewhere in a reversal.
+    fn possible_ways(
+        &self,
+        reversal: &Reversal,
+        thread: ThreadId,
+        operation: Operation,
+        way: Way,
+    ) -> Vec<Way> {
+        let mut ways = every_way(operation.action, way);
+        if ways.len() == 1 {
+            return ways;
+        }
+        let object = self.state.object(operation.object);
+        let first = object.events.partition_point(|&event| event < reversal.at);
+        let mut model = match object.events.get(first) {
+            Some(&event) => self.state.events[event as usize].before.clone(),
+            None => object.model.clone(),
+        };
+        let mut seen = vec![way];
+        let mut see = |model: &Model| {
+            ways.retain(|&way| {
+                let allowed = model.allows(thread, operation.action, way);
+                if allowed && !seen.contains(&way) {
+                    seen.push(way);
+                }
+                !allowed
+            });
+        };
+        see(&model);
+        for &step in &reversal.steps {
+            let that = self.operation(reversal, step);
+            if that.object == operation.object {
+                let (other, its_way) = self.transition(reversal, step);
+                let event = self.state.events.len() as EventId;
+                model.perform(other, that.action, its_way, event);
+                see(&model);
+            }
+        }
+        seen
     }
 
     /// The operation that a thread comes to after its steps that are gone, if this execution knows.
@@ -471,6 +521,14 @@ impl<'a> Witness<'a> {
             (Step::Reversed, _) => false,
         }
     }
+}
+
+/// The ways in which an operation can come out that has been seen to come out in one.
+fn every_way(action: Action, way: Way) -> Vec<Way> {
+    let mut ways = vec![way];
+    let others = action.possible_ways().iter().copied();
+    ways.extend(others.filter(|&other| other != way));
+    ways
 }
 
 /// The ways in which an operation could have come out: only a wait has others than it did.

@@ -23,6 +23,8 @@ pub(crate) struct Program {
     spoils: AtomicBool,
     /// Whether a thread has been seen to wait for something real.
     blocks: AtomicBool,
+    /// Whether threads are left where they are when an execution is over, because to unwind them does harm.
+    leaves: AtomicBool,
 }
 
 /// How long it takes to see that again.
@@ -36,6 +38,7 @@ impl Program {
             names: Arc::default(),
             spoils: AtomicBool::new(false),
             blocks: AtomicBool::new(false),
+            leaves: AtomicBool::new(false),
         }
     }
 
@@ -134,7 +137,7 @@ impl Executor {
             };
             let _watched = trap::on_duty(&pulse, patience);
             let program = Arc::clone(&self.program);
-            self.is_abandoned = false;
+            self.is_abandoned = self.program.leaves.load(Relaxed);
             self.world.begin(Box::new(move || (program.main)()));
             self.start_newborn();
             let finish = self.conduct(director);
@@ -229,7 +232,7 @@ impl Executor {
     /// Takes threads that have not ended out of the execution, children before their parents.
     fn take_apart(&mut self) {
         self.world.end();
-        let order = std::mem::take(&mut self.world.state().borrow_mut().order);
+        let order = self.world.state().borrow().order.clone();
         for &thread in order.iter().rev() {
             let at = thread.0 as usize;
             let Some(mut fiber) = self.fibers.get_mut(at).and_then(Option::take) else {
@@ -239,7 +242,11 @@ impl Executor {
             let unwound = !self.is_abandoned && {
                 let handler = fiber.trap_handler();
                 let (result, trapped) = trap::inside(&self.pulse, handler, || fiber.resume(()));
-                self.is_abandoned |= trapped.is_some();
+                if trapped.is_some() {
+                    // What panics while it unwinds is not unwound any more.
+                    self.is_abandoned = true;
+                    self.program.leaves.store(true, Relaxed);
+                }
                 matches!(result, CoroutineResult::Return(()))
             };
             if !unwound {
@@ -252,6 +259,5 @@ impl Executor {
                 false => self.stacks.push(fiber.into_stack()),
             }
         }
-        self.world.state().borrow_mut().order = order;
     }
 }

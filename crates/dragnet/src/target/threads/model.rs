@@ -232,13 +232,7 @@ impl Model {
                 ways.extend(waiting);
             }
             _ => {
-                let possible = match action {
-                    Action::Wake { .. } => Ways::COME..=Ways::SPURIOUS,
-                    Action::Receive { .. } | Action::Park { .. } | Action::Enter => {
-                        Ways::COME..=Ways::TIMEOUT
-                    }
-                    _ => Ways::COME..=Ways::COME,
-                };
+                let possible = action.possible_ways().iter().copied();
                 ways.extend(possible.filter(|&way| self.allows(thread, action, way)));
             }
         }

@@ -166,6 +166,15 @@ impl Action {
         }
     }
 
+    /// The ways in which it can come out, where they are not as many as there are threads.
+    pub(crate) fn possible_ways(self) -> &'static [Way] {
+        match self {
+            Self::Wake { .. } => &[Ways::COME, Ways::TIMEOUT, Ways::SPURIOUS],
+            Self::Receive { .. } | Self::Park { .. } | Self::Enter => &[Ways::COME, Ways::TIMEOUT],
+            _ => &[Ways::COME],
+        }
+    }
+
     /// Whether it only looks at its object, and what it saw was no success.
     pub(crate) fn only_looks(self, way: Way, answer: u32) -> bool {
         match self {

@@ -1,6 +1,7 @@
-//! Threads that cannot go on by themselves: one that has overflowed its stack, and one that blocks on something real.
+//! Threads that cannot go on by themselves: one that has overflowed its stack, one that blocks on something real, and one
+//! that panics while it unwinds.
 //!
-//! Both are taken out of the coroutine that they run in by a signal's handler, which has the coroutine return at once. What
+//! All are taken out of the coroutine that they run in by a signal's handler, which has the coroutine return at once. What
 //! was on its stack is lost.
 
 use std::cell::Cell;
@@ -15,6 +16,8 @@ pub(super) enum Trapped {
     Overflow,
     /// It has run for too long without coming to an operation.
     Blocked,
+    /// It has panicked while it unwound, which would have ended the process.
+    Aborted,
 }
 
 /// How often it is looked whether a coroutine goes on.
@@ -24,6 +27,8 @@ std::thread_local! {
     /// The coroutine that runs on this thread of the operating system.
     static INSIDE: Cell<Option<Inside>> = const { Cell::new(None) };
     static TRAPPED: Cell<Option<Trapped>> = const { Cell::new(None) };
+    /// Whether the coroutine that runs here is about to end the process.
+    static WILL_ABORT: Cell<bool> = const { Cell::new(false) };
 }
 
 #[derive(Clone, Copy)]
@@ -46,7 +51,7 @@ pub(super) fn inside<R>(
     (result, TRAPPED.take())
 }
 
-pub(super) use signals::{Pulse, on_duty};
+pub(super) use signals::{Pulse, expect_abort, on_duty};
 
 #[cfg(all(
     target_os = "linux",
@@ -55,14 +60,14 @@ pub(super) use signals::{Pulse, on_duty};
 mod signals {
     use std::ptr;
     use std::sync::atomic::Ordering::Relaxed;
-    use std::sync::atomic::{AtomicBool, AtomicU64};
+    use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64};
     use std::sync::{Arc, Mutex, MutexGuard, Once, PoisonError, Weak};
     use std::time::Instant;
 
     use corosensei::trap::TrapHandlerRegs;
     use libc::{c_int, c_void, sigaction, siginfo_t, ucontext_t};
 
-    use super::{Duration, INSIDE, Inside, LOOK, TRAPPED, Trapped};
+    use super::{Duration, INSIDE, Inside, LOOK, TRAPPED, Trapped, WILL_ABORT};
 
     /// Ignored by who does not handle it.
     const WAKE: c_int = libc::SIGURG;
@@ -101,7 +106,7 @@ mod signals {
     pub(in super::super) fn on_duty(pulse: &Arc<Pulse>, patience: Duration) -> Watched<'_> {
         static HANDLERS: Once = Once::new();
         HANDLERS.call_once(|| {
-            for signal in [libc::SIGSEGV, libc::SIGBUS, WAKE] {
+            for signal in [libc::SIGSEGV, libc::SIGBUS, libc::SIGABRT, WAKE] {
                 handle(signal);
             }
         });
@@ -176,6 +181,36 @@ mod signals {
         }
     }
 
+    /// What is said to the standard error while this is set goes nowhere: a copy of it.
+    static HUSHED: AtomicI32 = AtomicI32::new(-1);
+
+    /// The coroutine that runs is about to end the process, for a reason that is nobody's fault: nothing is said of it.
+    pub(in super::super) fn expect_abort() {
+        WILL_ABORT.set(true);
+        // SAFETY: these have no conditions.
+        unsafe {
+            let nowhere = libc::open(c"/dev/null".as_ptr(), libc::O_WRONLY | libc::O_CLOEXEC);
+            let copy = libc::fcntl(libc::STDERR_FILENO, libc::F_DUPFD_CLOEXEC, 0);
+            if copy >= 0 && HUSHED.compare_exchange(-1, copy, Relaxed, Relaxed).is_ok() {
+                libc::dup2(nowhere, libc::STDERR_FILENO);
+            } else {
+                libc::close(copy);
+            }
+            libc::close(nowhere);
+        }
+    }
+
+    fn speak_again() {
+        let copy = HUSHED.swap(-1, Relaxed);
+        if copy >= 0 {
+            // SAFETY: it was opened to be used here.
+            unsafe {
+                libc::dup2(copy, libc::STDERR_FILENO);
+                libc::close(copy);
+            }
+        }
+    }
+
     /// Who handled a signal before.
     static BEFORE: Mutex<Vec<(c_int, usize, c_int)>> = Mutex::new(Vec::new());
 
@@ -222,6 +257,11 @@ mod signals {
                 Trapped::Blocked
             }
             (WAKE, _) => return,
+            (libc::SIGABRT, Some(_)) if WILL_ABORT.take() => {
+                speak_again();
+                Trapped::Aborted
+            }
+            (libc::SIGABRT, _) => return pass_on(signal, info, context),
             (_, Some(it)) if is_near_limit(info, &it) => Trapped::Overflow,
             _ => return pass_on(signal, info, context),
         };
@@ -321,4 +361,6 @@ mod signals {
     }
 
     pub(in super::super) fn on_duty(_pulse: &Arc<Pulse>, _patience: Duration) {}
+
+    pub(in super::super) fn expect_abort() {}
 }

@@ -18,7 +18,7 @@ use super::clocks::{Clocks, Row};
 use super::model::{EventId, Model};
 use super::operation::{Action, CLASSES, ObjectId, Operation, ThreadId, Way};
 use super::statics;
-use super::trap::Trapped;
+use super::trap::{self, Trapped};
 use crate::panics;
 use crate::system::{Failure, FailureKind};
 use crate::trace::scatter;
@@ -80,17 +80,17 @@ pub(crate) fn is_over(payload: &(dyn Any + Send)) -> bool {
     payload.is::<Over>()
 }
 
-/// Where something panics: leaves a thread where it is that is on its way out of an execution that is over.
+/// Where something panics: a thread that is on its way out of an execution that is over would end the process, as whatever
+/// panics while it unwinds does. It is taken out of the coroutine where it does.
 ///
-/// To go on would end the process, as whatever panics while it unwinds does. The thread of the operating system is not as
-/// it was after this, and runs no execution any more.
-pub(crate) fn leave_by_panic() {
+/// The thread of the operating system is not as it was after this, and runs no execution any more.
+pub(crate) fn panic_on_the_way_out() {
     if let Some(world) = current()
         && world.is_over()
         && world.state.borrow().thread(world.running()).told > 0
     {
         world.spoiled.set(true);
-        world.suspend(world.running());
+        trap::expect_abort();
     }
 }
 
@@ -294,6 +294,8 @@ pub(crate) struct Thread {
     pub(crate) ended: bool,
     /// Whether it unwinds because of a panic, as far as is known.
     panicking: bool,
+    /// Who has spawned it, and the how manyeth of its children it is.
+    parent: Option<(ThreadId, u32)>,
     children: u32,
     /// What came of its last operation.
     pub(crate) answer: u32,
@@ -372,8 +374,9 @@ pub(crate) struct Object {
 #[derive(Clone, Copy)]
 struct Access {
     thread: ThreadId,
-    /// How many events the thread had had by then.
+    /// How many events the thread had had by then, and how many children.
     steps: u32,
+    children: u32,
     changes: bool,
     at: &'static Location<'static>,
 }
@@ -451,6 +454,25 @@ impl State {
         let mut events = self.events.iter().rev();
         let last = events.find(|event| event.thread == thread)?;
         Some(last.operation.at)
+    }
+
+    /// Whether a thread comes after another one's access: it knows of a later event, or of a thread that was spawned later.
+    fn comes_after(&self, thread: ThreadId, access: &Access) -> bool {
+        let row = self.thread(thread).row;
+        let knows = |&other: &ThreadId| other == thread || self.clocks.of(row, other) > 0;
+        let spawned_later = |&other: &ThreadId| {
+            let ancestors = std::iter::successors(self.thread(other).parent, |(parent, _)| {
+                self.thread(*parent).parent
+            });
+            let mut ancestors = ancestors.filter(|(parent, _)| *parent == access.thread);
+            ancestors.any(|(_, which)| which >= access.children)
+        };
+        self.clocks.of(row, access.thread) > access.steps
+            || self
+                .order
+                .iter()
+                .filter(|other| knows(other))
+                .any(spawned_later)
     }
 
     /// How many of the objects before one were made at the same place.
@@ -572,6 +594,7 @@ impl State {
             born: row,
             ended: false,
             panicking: false,
+            parent: None,
             children: 0,
             answer: 0,
             values: None,
@@ -836,20 +859,19 @@ impl World {
         let me = self.running.get();
         let raced = {
             let state = &mut *self.state.borrow_mut();
-            let (row, steps) = (state.thread(me).row, state.thread(me).steps);
             let this = Access {
                 thread: me,
-                steps,
+                steps: state.thread(me).steps,
+                children: state.thread(me).children,
                 changes,
                 at,
             };
-            let accesses = &mut state.objects[object.0 as usize].accesses;
             let unordered = |other: &&Access| {
-                other.thread != me
-                    && (changes || other.changes)
-                    && state.clocks.of(row, other.thread) <= other.steps
+                other.thread != me && (changes || other.changes) && !state.comes_after(me, other)
             };
+            let accesses = &state.objects[object.0 as usize].accesses;
             let raced = accesses.iter().find(unordered).copied();
+            let accesses = &mut state.objects[object.0 as usize].accesses;
             if changes {
                 accesses.clear();
             }
@@ -1013,6 +1035,7 @@ impl World {
         let who = self.names.of(thread);
         let last = self.state.borrow().last_place(thread);
         let message = match trapped {
+            Trapped::Aborted => format!("{who} panicked while it unwound"),
             Trapped::Overflow => {
                 let size = self.setting.stack_bytes >> 10;
                 format!(
@@ -1039,10 +1062,12 @@ impl World {
         let child = {
             let mut state = self.state.borrow_mut();
             let this = state.thread_mut(me);
-            let child = self.names.child(me, this.children, name.as_deref());
+            let which = this.children;
+            let child = self.names.child(me, which, name.as_deref());
             this.children += 1;
             let (row, time) = (this.row, this.time);
             state.add_thread(child, self.names.hash(child), name, row, time);
+            state.thread_mut(child).parent = Some((me, which));
             state.newborn = Some((child, body));
             child
         };
