@@ -8,8 +8,9 @@
 //! race needs to go the other way is prescribed and merged into what is planned, as in the wake-up trees there, and no
 //! execution is given up halfway.
 //!
-//! Several workers take what is planned side by side. What one of them finds is merged into what others have taken later,
-//! as if they had waited: they rely on it.
+//! Several workers take what is planned side by side. What sleeps for one of them may then be explored by another only
+//! later, while wake-up trees rely on all that it leads to; so they plan only the first step of each reversal, as source
+//! sets do.
 //!
 //! To merge one must know whether steps that were seen in different executions are
 //! on the same object. Objects that are there where the plan begins are the same in all executions that come there; where
@@ -213,6 +214,7 @@ impl Schedules<'_> {
             _ if self.preemptions.is_some() => Vec::new(),
             Reduction::None | Reduction::Sleep => Vec::new(),
             Reduction::Source => witness.reversals(new),
+            Reduction::Optimal if self.workers > 1 => witness.reversals(new),
             Reduction::Optimal => witness.reversals(0),
         };
         let (mut asked, mut lost_track) = (0, false);
@@ -228,7 +230,7 @@ impl Schedules<'_> {
                 let at = reversal.at as usize;
                 let node = node_before(&legs, at);
                 match self.reduction {
-                    Reduction::Optimal => {
+                    Reduction::Optimal if self.workers == 1 => {
                         let (reversed, asleep) = (legs[at].node, &sleep_at[at]);
                         tree.insert_whole(node, reversed, asleep, reversal, &witness, &mut ask);
                     }
