@@ -87,7 +87,6 @@ fn what_is_written_with_atomics_and_locks_has_as_many_executions_with_every_redu
 }
 
 #[test]
-#[ignore = "wake-up trees lose executions: 416 of 418 and about 9,900 of 9,980 are run"]
 fn the_bounded_queue_has_as_many_executions_with_every_reduction() {
     has_executions("bounded-queue", &[("items", "1")], 418);
     has_executions("bounded-queue", &[], 9_980);
