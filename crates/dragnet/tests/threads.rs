@@ -6,6 +6,13 @@ use dragnet::sync::{Arc, Condvar, Mutex};
 use dragnet::time::{Duration, Instant};
 use dragnet::{Check, Engine, Outcome, Reduction, Threads, ViolationKind, thread};
 
+/// What is wrong with a program.
+fn described(check: Check<Threads>) -> String {
+    let verdict = check.run();
+    let violation = verdict.violation();
+    violation.expect("something is wrong").describe()
+}
+
 /// Two threads add one each; what one adds between the other's look and write is lost.
 fn lost_update() {
     let count = Arc::new(AtomicU32::new(0));
@@ -473,8 +480,7 @@ fn a_thread_that_overflows_its_stack_among_operations_is_named() {
     let threads = Threads::new(|| {
         deeper(&Mutex::new(0), 0);
     });
-    let verdict = Check::new(threads.stack_size(64 << 10)).run();
-    let described = verdict.violation().expect("it is too deep").describe();
+    let described = described(Check::new(threads.stack_size(64 << 10)));
     assert!(
         described.starts_with("main overflowed its stack of 64 KiB"),
         "{described}"
@@ -493,10 +499,9 @@ fn a_thread_that_waits_for_something_real_is_named() {
         drop(held);
         other.join().unwrap();
     });
-    let verdict = Check::new(threads.patience(Duration::from_millis(300))).run();
-    let described = verdict.violation().expect("nobody unlocks it").describe();
+    let described = described(Check::new(threads.patience(Duration::from_secs(1))));
     assert!(
-        described.starts_with("sleeper has done nothing for 300ms"),
+        described.starts_with("sleeper has done nothing for 1s"),
         "{described}"
     );
 }
@@ -509,10 +514,9 @@ fn a_loop_without_operations_is_named() {
             std::hint::spin_loop();
         }
     });
-    let verdict = Check::new(threads.patience(Duration::from_millis(300))).run();
-    let described = verdict.violation().expect("it never ends").describe();
+    let described = described(Check::new(threads.patience(Duration::from_secs(1))));
     assert!(
-        described.starts_with("main has done nothing for 300ms"),
+        described.starts_with("main has done nothing for 1s"),
         "{described}"
     );
 }
@@ -538,8 +542,7 @@ fn a_scope_panics_when_a_thread_in_it_has_and_nobody_asked() {
 #[test]
 fn a_panic_of_the_first_thread_is_never_fine() {
     let threads = Threads::new(|| panic!("the program gives up"));
-    let verdict = Check::new(threads.panics_are_fine()).run();
-    let described = verdict.violation().expect("it panics").describe();
+    let described = described(Check::new(threads.panics_are_fine()));
     assert!(described.contains("the program gives up"), "{described}");
 }
 

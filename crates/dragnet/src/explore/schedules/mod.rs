@@ -329,8 +329,10 @@ impl Guide<'_> {
     /// Whether an execution has ended like this one, which has ended.
     fn has_ended_like_this(&mut self, state: &State) -> bool {
         self.follow(state);
-        let mut seen = lock(&self.shared.seen);
-        self.remembers() && seen.insert((self.history, None), 0).is_some()
+        self.remembers() && {
+            let mut seen = lock(&self.shared.seen);
+            seen.insert((self.history, None), 0).is_some()
+        }
     }
 
     /// Wakes what the last event matters to.

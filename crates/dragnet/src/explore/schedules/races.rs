@@ -134,14 +134,14 @@ impl<'a> Witness<'a> {
         let mut found = Vec::new();
         for event in from..self.state.events.len() {
             let this = &self.state.events[event];
-            for way in ways(this.operation.action, this.way) {
+            for way in every_way(this.operation.action, this.way) {
                 self.look(event, this.thread, this.operation, way, &mut found);
             }
         }
         let end = self.state.events.len();
         for &thread in &self.state.order {
             if let Some(pending) = self.state.pending(thread) {
-                for way in ways(pending.action, Ways::COME) {
+                for way in every_way(pending.action, Ways::COME) {
                     self.look(end, thread, pending, way, &mut found);
                 }
             }
@@ -523,23 +523,10 @@ impl<'a> Witness<'a> {
     }
 }
 
-/// The ways in which an operation can come out that has been seen to come out in one.
+/// The ways in which an operation could come out that came out in one: others only where it has several by itself.
 fn every_way(action: Action, way: Way) -> Vec<Way> {
-    let mut ways = vec![way];
-    let others = action.possible_ways().iter().copied();
-    ways.extend(others.filter(|&other| other != way));
-    ways
-}
-
-/// The ways in which an operation could have come out: only a wait has others than it did.
-fn ways(action: Action, way: Way) -> Vec<Way> {
-    match action {
-        Action::Wake { timed: true } => vec![Ways::COME, Ways::TIMEOUT, Ways::SPURIOUS],
-        Action::Wake { timed: false } => vec![Ways::COME, Ways::SPURIOUS],
-        Action::Receive { timed: true } | Action::Park { timed: true } => {
-            vec![Ways::COME, Ways::TIMEOUT]
-        }
-        Action::Enter => vec![Ways::COME, Ways::DONE],
-        _ => vec![way],
+    match action.possible_ways() {
+        [_] => vec![way],
+        several => several.to_vec(),
     }
 }

@@ -13,8 +13,7 @@ pub fn spin_loop() {
     match world::current() {
         None => std::hint::spin_loop(),
         Some(world) => {
-            let object = world.object_of(world.running());
-            world.operate_on(object, Action::Yield, Location::caller());
+            world.operate_on_self(Action::Yield, Location::caller());
         }
     }
 }

@@ -130,9 +130,8 @@ pub fn choose(count: usize) -> usize {
     let Some(world) = world::current() else {
         return 0;
     };
-    let object = world.object_of(world.running());
     let action = Action::Choose(count as u32);
-    let chosen = world.operate_on(object, action, Location::caller());
+    let chosen = world.operate_on_self(action, Location::caller());
     chosen.unwrap_or_default() as usize
 }
 

@@ -96,6 +96,13 @@ impl Director for Along<'_> {
     }
 }
 
+/// Whether an execution is told to a person.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Told {
+    No,
+    Yes,
+}
+
 impl Moments {
     pub(super) fn new(program: Program) -> Self {
         Self {
@@ -108,30 +115,21 @@ impl Moments {
         &self.program
     }
 
-    /// Runs the program along decisions, and shows what it has come to.
+    /// Runs the program along decisions, and shows what it has come to. Where that is told to a person, values are known.
     fn along<R: Send>(
         &self,
         decisions: &[Transition],
+        told: Told,
         look: impl FnOnce(&State, &Along<'_>) -> R + Send,
     ) -> Result<R, (R, Failure)> {
         self.program
-            .apart(|| self.along_here(decisions, false, look))
-    }
-
-    /// The same for a person.
-    fn tell_along<R: Send>(
-        &self,
-        decisions: &[Transition],
-        look: impl FnOnce(&State, &Along<'_>) -> R + Send,
-    ) -> Result<R, (R, Failure)> {
-        self.program
-            .apart(|| self.along_here(decisions, true, look))
+            .apart(|| self.along_here(decisions, told, look))
     }
 
     fn along_here<R>(
         &self,
         decisions: &[Transition],
-        told: bool,
+        told: Told,
         look: impl FnOnce(&State, &Along<'_>) -> R,
     ) -> Result<R, (R, Failure)> {
         let idle = || self.idle.lock().unwrap_or_else(PoisonError::into_inner);
@@ -145,7 +143,7 @@ impl Moments {
             enabled: Vec::new(),
             lost: false,
         };
-        executor.set_told(told);
+        executor.set_told(told == Told::Yes);
         let finish = executor.run(&mut along);
         let seen = look(&executor.state(), &along);
         if !executor.is_spoiled() {
@@ -159,7 +157,7 @@ impl Moments {
     }
 
     fn moment(&self, taken: Vec<Transition>) -> Result<Moment, Failure> {
-        let seen = self.along(&taken, |state, along| {
+        let seen = self.along(&taken, Told::No, |state, along| {
             let threads = state.order.iter().copied();
             let waiting = threads.filter(|&thread| !state.thread(thread).ended);
             (
@@ -181,7 +179,7 @@ impl Moments {
 
     /// The places of decisions among all that were possible, each at its time.
     pub(crate) fn positions(&self, decisions: &[Transition]) -> Vec<usize> {
-        let positions = self.along(decisions, |_, along| along.positions.clone());
+        let positions = self.along(decisions, Told::No, |_, along| along.positions.clone());
         positions.unwrap_or_else(|(positions, _)| positions)
     }
 }
@@ -235,7 +233,7 @@ impl System for Moments {
     fn awaits(&self, state: &Moment, component: ComponentId) -> Option<String> {
         let thread = ThreadId(component.0 as u32);
         let names = &self.program.names;
-        let awaited = self.along(&state.0.taken, |state, _| {
+        let awaited = self.along(&state.0.taken, Told::No, |state, _| {
             describe::awaited(state, thread, names)
         });
         awaited.ok().flatten()
@@ -251,7 +249,7 @@ impl System for Moments {
 
     fn explain(&self, before: &Moment, event: &Turn, _after: Option<&Moment>) -> Step {
         let names = &self.program.names;
-        let step = self.tell_along(&decisions(before, event), |state, _| {
+        let step = self.along(&decisions(before, event), Told::Yes, |state, _| {
             describe::last_step(state, names)
         });
         step.unwrap_or_else(|(step, _)| step)

@@ -169,8 +169,12 @@ impl Action {
     /// The ways in which it can come out, where they are not as many as there are threads.
     pub(crate) fn possible_ways(self) -> &'static [Way] {
         match self {
-            Self::Wake { .. } => &[Ways::COME, Ways::TIMEOUT, Ways::SPURIOUS],
-            Self::Receive { .. } | Self::Park { .. } | Self::Enter => &[Ways::COME, Ways::TIMEOUT],
+            Self::Wake { timed: true } => &[Ways::COME, Ways::TIMEOUT, Ways::SPURIOUS],
+            Self::Wake { timed: false } => &[Ways::COME, Ways::SPURIOUS],
+            Self::Receive { timed: true } | Self::Park { timed: true } => {
+                &[Ways::COME, Ways::TIMEOUT]
+            }
+            Self::Enter => &[Ways::COME, Ways::DONE],
             _ => &[Ways::COME],
         }
     }

@@ -925,6 +925,15 @@ impl World {
         self.operate_on(object, action, at)
     }
 
+    /// The same for the running thread itself.
+    pub(crate) fn operate_on_self(
+        &self,
+        action: Action,
+        at: &'static Location<'static>,
+    ) -> Option<u32> {
+        self.operate_on(self.object_of(self.running()), action, at)
+    }
+
     /// The same for a known object.
     pub(crate) fn operate_on(
         &self,

@@ -31,3 +31,45 @@ pub(super) fn placed<'a, T: ?Sized>(handle: &Handle, thing: &'a T) -> &'a T {
         }
     }
 }
+
+/// What all locks have besides locking, as those of `std` have: a guard is shown as what it guards.
+macro_rules! lock_like_std {
+    ($lock:ident, $($guard:ident),+) => {
+        impl<T: ?Sized + std::fmt::Debug> std::fmt::Debug for $lock<T> {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                // To look at the data would be an operation of its own.
+                f.debug_struct(stringify!($lock)).finish_non_exhaustive()
+            }
+        }
+
+        impl<T: Default> Default for $lock<T> {
+            #[track_caller]
+            fn default() -> Self {
+                Self::new(T::default())
+            }
+        }
+
+        impl<T> From<T> for $lock<T> {
+            #[track_caller]
+            fn from(value: T) -> Self {
+                Self::new(value)
+            }
+        }
+
+        $(
+            impl<T: ?Sized + std::fmt::Debug> std::fmt::Debug for $guard<'_, T> {
+                fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                    (**self).fmt(f)
+                }
+            }
+
+            impl<T: ?Sized + std::fmt::Display> std::fmt::Display for $guard<'_, T> {
+                fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                    (**self).fmt(f)
+                }
+            }
+        )+
+    };
+}
+
+pub(super) use lock_like_std;

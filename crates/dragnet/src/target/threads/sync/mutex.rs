@@ -1,11 +1,10 @@
 //! Mutual exclusion.
 
-use std::fmt::{self, Debug, Display};
 use std::ops::{Deref, DerefMut};
 use std::panic::{Location, RefUnwindSafe, UnwindSafe};
 use std::sync::{LockResult, PoisonError, TryLockError, TryLockResult};
 
-use super::guarded::{Guarded, placed};
+use super::guarded::{Guarded, lock_like_std, placed};
 use crate::target::threads::model::Model;
 use crate::target::threads::operation::Action;
 use crate::target::threads::world::{self, Handle};
@@ -171,35 +170,4 @@ impl<T: ?Sized> Drop for MutexGuard<'_, T> {
     }
 }
 
-impl<T: ?Sized + Debug> Debug for Mutex<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // To look at the data would be an operation of its own.
-        f.debug_struct("Mutex").finish_non_exhaustive()
-    }
-}
-
-impl<T: ?Sized + Debug> Debug for MutexGuard<'_, T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        (**self).fmt(f)
-    }
-}
-
-impl<T: ?Sized + Display> Display for MutexGuard<'_, T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        (**self).fmt(f)
-    }
-}
-
-impl<T: Default> Default for Mutex<T> {
-    #[track_caller]
-    fn default() -> Self {
-        Self::new(T::default())
-    }
-}
-
-impl<T> From<T> for Mutex<T> {
-    #[track_caller]
-    fn from(value: T) -> Self {
-        Self::new(value)
-    }
-}
+lock_like_std!(Mutex, MutexGuard);

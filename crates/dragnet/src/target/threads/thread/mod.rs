@@ -268,9 +268,8 @@ pub fn park() {
     match world::current() {
         None => std::thread::park(),
         Some(world) => {
-            let object = world.object_of(world.running());
             let park = Action::Park { timed: false };
-            world.operate_on(object, park, Location::caller());
+            world.operate_on_self(park, Location::caller());
         }
     }
 }
@@ -281,9 +280,8 @@ pub fn park_timeout(time: Duration) {
     match world::current() {
         None => std::thread::park_timeout(time),
         Some(world) => {
-            let object = world.object_of(world.running());
             let park = Action::Park { timed: true };
-            if world.operate_on(object, park, Location::caller()) == Some(0) {
+            if world.operate_on_self(park, Location::caller()) == Some(0) {
                 world.pass(time);
             }
         }
@@ -296,8 +294,7 @@ pub fn yield_now() {
     match world::current() {
         None => std::thread::yield_now(),
         Some(world) => {
-            let object = world.object_of(world.running());
-            world.operate_on(object, Action::Yield, Location::caller());
+            world.operate_on_self(Action::Yield, Location::caller());
         }
     }
 }
@@ -309,8 +306,7 @@ pub fn sleep(time: Duration) {
     match world::current() {
         None => std::thread::sleep(time),
         Some(world) => {
-            let object = world.object_of(world.running());
-            world.operate_on(object, Action::Yield, Location::caller());
+            world.operate_on_self(Action::Yield, Location::caller());
             world.pass(time);
         }
     }
