@@ -28,7 +28,7 @@ use crate::check::Reduction;
 use crate::target::threads::executor::{Director, Executor, Finish, Program, Transition};
 use crate::target::threads::lost;
 use crate::target::threads::operation::{Action, ThreadId};
-use crate::target::threads::world::{Event, State};
+use crate::target::threads::state::{Event, State};
 use races::{Planned, Question, Relation, Witness};
 use tree::{Leg, NodeId, ROOT, Tree};
 

@@ -3,7 +3,7 @@
 use crate::target::threads::executor::Transition;
 use crate::target::threads::model::{EventId, Model};
 use crate::target::threads::operation::{Action, Operation, ThreadId, Way, Ways};
-use crate::target::threads::world::State;
+use crate::target::threads::state::State;
 
 /// An execution, and what its threads did in it.
 pub(super) struct Witness<'a> {

@@ -56,7 +56,7 @@ impl Tree {
             open: 0,
             active: 0,
         };
-        tree.add(ROOT, (crate::target::threads::world::Names::MAIN, 0));
+        tree.add(ROOT, (crate::target::threads::names::Names::MAIN, 0));
         tree.nodes[ROOT as usize].visited = true;
         tree
     }

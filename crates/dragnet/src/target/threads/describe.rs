@@ -3,8 +3,9 @@
 use std::panic::Location;
 
 use super::model::{GONE, Model};
+use super::names::Names;
 use super::operation::{Action, ObjectId, ThreadId, Ways};
-use super::world::{Names, State};
+use super::state::State;
 use crate::trace::Step;
 
 /// A place in the source.

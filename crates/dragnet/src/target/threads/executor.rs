@@ -8,9 +8,11 @@ use std::time::Duration;
 use corosensei::stack::{DefaultStack, Stack};
 use corosensei::{Coroutine, CoroutineResult};
 
+use super::names::Names;
 use super::operation::{ThreadId, Way};
+use super::state::State;
 use super::trap::{self, Pulse, Trapped};
-use super::world::{Entered, Names, Setting, State, World};
+use super::world::{Entered, Setting, World};
 use crate::panics;
 use crate::system::Failure;
 

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use super::describe;
 use super::executor::{Director, Executor, Finish, Program, Transition};
 use super::operation::ThreadId;
-use super::world::State;
+use super::state::State;
 use crate::system::{ComponentId, Failure, FailureKind, System};
 use crate::trace::{Fingerprint, Key, Step, scatter};
 

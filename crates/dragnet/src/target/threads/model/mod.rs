@@ -1,0 +1,271 @@
+//! Shared objects as small state machines: which operations can happen now, and what becomes of the object.
+//!
+//! A model knows no values, only what decides who may go on. It is cheap to clone: what an operation could have done
+//! somewhere else in an execution is found out on a copy.
+
+mod barrier;
+mod channel;
+mod condvar;
+
+use std::rc::Rc;
+
+use super::operation::{Action, ThreadId, Way, Ways};
+use barrier::Barrier;
+use channel::Channel;
+use condvar::Condvar;
+
+/// An event of one execution, by its place in it.
+pub(crate) type EventId = u32;
+
+#[derive(Clone, Debug)]
+pub(crate) enum Model {
+    /// Nothing but a value; also what only its own thread uses.
+    Memory,
+    Mutex {
+        owner: Option<ThreadId>,
+    },
+    RwLock {
+        writer: Option<ThreadId>,
+        readers: Rc<Vec<ThreadId>>,
+    },
+    Condvar(Rc<Condvar>),
+    Channel(Rc<Channel>),
+    Thread {
+        /// Its last event, once it has ended.
+        ended: Option<EventId>,
+        /// Whether it may pass the next time that it parks.
+        token: bool,
+    },
+    Once(Once),
+    Barrier(Rc<Barrier>),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Once {
+    New,
+    Running(ThreadId),
+    Done,
+}
+
+/// What came of an operation.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Outcome {
+    /// What the thread is told: 1 when it succeeded, or what was chosen.
+    pub(crate) answer: u32,
+    /// An event that it has waited for.
+    pub(crate) after: Option<EventId>,
+    /// Whether it has waited for every sender to be gone.
+    pub(crate) after_closing: bool,
+}
+
+impl Outcome {
+    const SUCCESS: Self = Self::answer(1);
+    const FAILURE: Self = Self::answer(0);
+
+    const fn answer(answer: u32) -> Self {
+        Self {
+            answer,
+            after: None,
+            after_closing: false,
+        }
+    }
+
+    fn of(success: bool) -> Self {
+        Self::answer(success as u32)
+    }
+
+    fn after(self, event: Option<EventId>) -> Self {
+        Self {
+            after: event,
+            ..self
+        }
+    }
+}
+
+impl Model {
+    pub(crate) fn mutex() -> Self {
+        Self::Mutex { owner: None }
+    }
+
+    pub(crate) fn rw_lock() -> Self {
+        Self::RwLock {
+            writer: None,
+            readers: Rc::default(),
+        }
+    }
+
+    pub(crate) fn condvar(spurious: u32) -> Self {
+        Self::Condvar(Rc::new(Condvar::new(spurious)))
+    }
+
+    pub(crate) fn channel(room: Option<usize>) -> Self {
+        Self::Channel(Rc::new(Channel::new(room)))
+    }
+
+    pub(crate) fn thread() -> Self {
+        Self::Thread {
+            ended: None,
+            token: false,
+        }
+    }
+
+    pub(crate) fn barrier(parties: usize) -> Self {
+        Self::Barrier(Rc::new(Barrier::new(parties)))
+    }
+
+    /// Whether an operation of a thread can happen now in a certain way.
+    pub(crate) fn allows(&self, thread: ThreadId, action: Action, way: Way) -> bool {
+        match (self, action) {
+            (Self::Mutex { owner }, Action::Lock) => owner.is_none(),
+            (Self::RwLock { writer, .. }, Action::Read) => writer.is_none(),
+            (Self::RwLock { writer, readers }, Action::Write) => {
+                writer.is_none() && readers.is_empty()
+            }
+            (Self::Condvar(condvar), _) => condvar.allows(thread, action, way),
+            (Self::Channel(channel), _) => channel.allows(thread, action, way),
+            (Self::Thread { ended, .. }, Action::Join) => ended.is_some(),
+            (Self::Thread { token, .. }, Action::Park { timed }) => match way {
+                Ways::COME => *token,
+                _ => !token && timed,
+            },
+            (Self::Once(once), Action::Enter) => match way {
+                Ways::DONE => *once == Once::Done,
+                _ => *once == Once::New,
+            },
+            (Self::Once(once), Action::AwaitDone) => *once == Once::Done,
+            (Self::Barrier(barrier), Action::Depart) => barrier.has_released(thread),
+            _ => true,
+        }
+    }
+
+    /// The ways in which an operation of a thread can happen now, appended to `ways`.
+    pub(crate) fn ways(&self, thread: ThreadId, action: Action, ways: &mut Vec<Way>) {
+        match (self, action) {
+            (_, Action::Choose(count)) => ways.extend(0..count),
+            (Self::Condvar(condvar), Action::NotifyOne) if condvar.waiting().next().is_some() => {
+                let mut waiting: Vec<Way> = condvar.waiting().map(|thread| thread.0).collect();
+                waiting.sort_unstable();
+                ways.extend(waiting);
+            }
+            _ => {
+                let possible = action.possible_ways().iter().copied();
+                ways.extend(possible.filter(|&way| self.allows(thread, action, way)));
+            }
+        }
+    }
+
+    /// Does an operation that is allowed, as the event `event`.
+    pub(crate) fn perform(
+        &mut self,
+        thread: ThreadId,
+        action: Action,
+        way: Way,
+        event: EventId,
+    ) -> Outcome {
+        match self {
+            Self::Memory => Outcome::answer(way),
+            Self::Mutex { owner } => match action {
+                Action::Unlock => {
+                    *owner = None;
+                    Outcome::SUCCESS
+                }
+                _ if owner.is_some() => Outcome::FAILURE,
+                _ => {
+                    *owner = Some(thread);
+                    Outcome::SUCCESS
+                }
+            },
+            Self::RwLock { writer, readers } => match action {
+                Action::ReadUnlock => {
+                    let readers = Rc::make_mut(readers);
+                    if let Some(at) = readers.iter().position(|&reader| reader == thread) {
+                        readers.swap_remove(at);
+                    }
+                    Outcome::SUCCESS
+                }
+                Action::WriteUnlock => {
+                    *writer = None;
+                    Outcome::SUCCESS
+                }
+                Action::Downgrade => {
+                    *writer = None;
+                    Rc::make_mut(readers).push(thread);
+                    Outcome::SUCCESS
+                }
+                Action::Read | Action::TryRead => {
+                    let free = writer.is_none();
+                    if free {
+                        Rc::make_mut(readers).push(thread);
+                    }
+                    Outcome::of(free)
+                }
+                _ => {
+                    let free = writer.is_none() && readers.is_empty();
+                    if free {
+                        *writer = Some(thread);
+                    }
+                    Outcome::of(free)
+                }
+            },
+            Self::Condvar(condvar) => Rc::make_mut(condvar).perform(thread, action, way, event),
+            Self::Channel(channel) => Rc::make_mut(channel).perform(thread, action, way, event),
+            Self::Thread { ended, token } => match action {
+                Action::End => {
+                    *ended = Some(event);
+                    Outcome::SUCCESS
+                }
+                Action::Join => Outcome::SUCCESS.after(*ended),
+                Action::IsFinished => Outcome::of(ended.is_some()),
+                Action::Park { .. } => {
+                    *token = false;
+                    Outcome::of(way == Ways::COME)
+                }
+                Action::Unpark => {
+                    *token = true;
+                    Outcome::SUCCESS
+                }
+                Action::Choose(_) => Outcome::answer(way),
+                _ => Outcome::SUCCESS,
+            },
+            Self::Once(once) => match action {
+                Action::Enter if way != Ways::DONE => {
+                    *once = Once::Running(thread);
+                    Outcome::SUCCESS
+                }
+                Action::Complete => {
+                    *once = Once::Done;
+                    Outcome::SUCCESS
+                }
+                Action::Abandon => {
+                    *once = Once::New;
+                    Outcome::SUCCESS
+                }
+                Action::Look => Outcome::of(*once == Once::Done),
+                _ => Outcome::FAILURE,
+            },
+            Self::Barrier(barrier) => Rc::make_mut(barrier).perform(thread, action, event),
+        }
+    }
+
+    /// Who holds it, if it can be held and is.
+    pub(crate) fn holders(&self) -> Vec<ThreadId> {
+        match self {
+            Self::Mutex { owner } => owner.iter().copied().collect(),
+            Self::RwLock { writer, readers } => {
+                writer.iter().chain(readers.iter()).copied().collect()
+            }
+            Self::Once(Once::Running(thread)) => vec![*thread],
+            _ => Vec::new(),
+        }
+    }
+
+    /// A sender more.
+    pub(crate) fn add_sender(&mut self) {
+        if let Self::Channel(channel) = self {
+            channel.add_sender();
+        }
+    }
+}
+
+/// What a thread is told when the other end of a channel is gone.
+pub(crate) const GONE: u32 = 2;

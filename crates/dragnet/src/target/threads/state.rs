@@ -1,0 +1,484 @@
+//! What an execution consists of, and what happens when a thread goes on.
+
+use std::any::Any;
+use std::collections::HashMap;
+use std::panic::Location;
+use std::ptr;
+use std::rc::Rc;
+use std::time::Duration;
+
+use corosensei::Yielder;
+
+use super::clocks::{Clocks, Row};
+use super::model::{EventId, Model};
+use super::operation::{Action, CLASSES, ObjectId, Operation, ThreadId, Way};
+use super::round::{Round, Sight};
+use super::statics;
+use crate::system::Failure;
+use crate::trace::scatter;
+
+/// How often a thread goes round though nobody else can go on, before that is hopeless.
+const HOPELESS: u32 = 100;
+
+/// What an execution consists of. It stays when the execution is over, for whoever looks at it.
+pub(crate) struct State {
+    pub(crate) threads: Vec<Option<Thread>>,
+    /// The threads in the order in which they were spawned.
+    pub(crate) order: Vec<ThreadId>,
+    pub(crate) objects: Vec<Object>,
+    pub(crate) events: Vec<Event>,
+    pub(crate) clocks: Clocks,
+    pub(super) failure: Option<Failure>,
+    /// How often a thread may go round without seeing anything new while others can go on.
+    fruitless_turns: u32,
+    /// Whether a thread had to wait because it went round without seeing anything new.
+    pub(crate) went_round: bool,
+    /// Whether time has passed for anybody.
+    pub(super) time_passes: bool,
+    /// A thread that has just been spawned and has not begun.
+    pub(super) newborn: Option<(ThreadId, Body)>,
+    /// Statics, by where their handles are.
+    pub(super) statics: HashMap<usize, Static>,
+}
+
+/// What an execution has instead of a static.
+#[derive(Default)]
+pub(super) struct Static {
+    pub(super) object: Option<ObjectId>,
+    pub(super) copy: Option<statics::Copy>,
+}
+
+pub(super) type Body = Box<dyn FnOnce()>;
+
+pub(crate) struct Thread {
+    /// By which every process knows it.
+    pub(super) hash: u64,
+    pub(crate) name: Option<String>,
+    pub(crate) object: ObjectId,
+    /// The operation that it has come to.
+    pub(crate) pending: Option<Operation>,
+    /// How many events it has had.
+    pub(crate) steps: u32,
+    /// What comes before its next event.
+    pub(crate) row: Row,
+    /// What comes before its first.
+    pub(crate) born: Row,
+    pub(crate) ended: bool,
+    /// Whether it unwinds because of a panic, as far as is known.
+    pub(super) panicking: bool,
+    /// Who has spawned it, and the how manyeth of its children it is.
+    pub(super) parent: Option<(ThreadId, u32)>,
+    pub(super) children: u32,
+    /// What came of its last operation.
+    pub(crate) answer: u32,
+    /// What the value was before its last operation and after it, where that is told.
+    pub(crate) values: Option<(String, String)>,
+    pub(super) yielder: *const Yielder<(), ()>,
+    /// How often it has been told that the execution is over.
+    pub(super) told: u32,
+    round: Round,
+    /// The same before its last operation, if that did something.
+    round_before: Round,
+    pub(super) time: Duration,
+    /// What time it was for it at each of its events, if time has passed for anybody.
+    times: Vec<Duration>,
+    pub(super) locals: HashMap<usize, Box<dyn Any>>,
+}
+
+pub(crate) struct Object {
+    pub(crate) model: Model,
+    /// How often it may have changed.
+    version: u32,
+    /// What comes before the next operation that does not commute with a class.
+    rows: [Option<Row>; CLASSES],
+    pub(crate) events: Vec<EventId>,
+    /// Who has come to it without an operation: the last to change it, and those who have looked since.
+    pub(super) accesses: Vec<Access>,
+    /// Where it was made, if that is known.
+    pub(crate) made: Option<&'static Location<'static>>,
+    pub(crate) thread: Option<ThreadId>,
+}
+
+/// A thread has come to data that nothing guards.
+#[derive(Clone, Copy)]
+pub(super) struct Access {
+    pub(super) thread: ThreadId,
+    /// How many events the thread had had by then, and how many children.
+    pub(super) steps: u32,
+    pub(super) children: u32,
+    pub(super) changes: bool,
+    pub(super) at: &'static Location<'static>,
+}
+
+#[derive(Clone)]
+pub(crate) struct Event {
+    pub(crate) thread: ThreadId,
+    pub(crate) way: Way,
+    pub(crate) operation: Operation,
+    /// The how manyeth of its thread it is.
+    pub(crate) index: u32,
+    pub(crate) row: Row,
+    /// What the object was before it.
+    pub(crate) before: Model,
+    /// How many objects there were before it.
+    pub(crate) objects: u32,
+    /// Whether it may have changed the object.
+    pub(crate) changes: bool,
+    /// What its thread had gone round on, if it went on only because one of these changed: how often each had by then.
+    pub(crate) went_round_on: Option<Rc<[(ObjectId, u32)]>>,
+}
+
+impl State {
+    pub(super) fn new(fruitless_turns: u32) -> Self {
+        Self {
+            threads: Vec::new(),
+            order: Vec::new(),
+            objects: Vec::new(),
+            events: Vec::new(),
+            clocks: Clocks::new(),
+            failure: None,
+            fruitless_turns,
+            went_round: false,
+            time_passes: false,
+            newborn: None,
+            statics: HashMap::new(),
+        }
+    }
+
+    pub(super) fn clear(&mut self) {
+        self.threads.clear();
+        self.order.clear();
+        self.objects.clear();
+        self.events.clear();
+        self.clocks.clear();
+        self.failure = None;
+        self.went_round = false;
+        self.time_passes = false;
+        self.newborn = None;
+        self.statics.clear();
+    }
+
+    pub(crate) fn thread(&self, thread: ThreadId) -> &Thread {
+        let found = self.threads.get(thread.0 as usize);
+        found.and_then(Option::as_ref).expect("it was spawned")
+    }
+
+    pub(super) fn thread_mut(&mut self, thread: ThreadId) -> &mut Thread {
+        let found = self.threads.get_mut(thread.0 as usize);
+        found.and_then(Option::as_mut).expect("it was spawned")
+    }
+
+    pub(crate) fn object(&self, object: ObjectId) -> &Object {
+        &self.objects[object.0 as usize]
+    }
+
+    /// The operation that a thread has come to, if it is there at all.
+    pub(crate) fn pending(&self, thread: ThreadId) -> Option<Operation> {
+        let found = self.threads.get(thread.0 as usize)?;
+        found.as_ref()?.pending
+    }
+
+    /// Where a thread did its last operation.
+    pub(super) fn last_place(&self, thread: ThreadId) -> Option<&'static Location<'static>> {
+        let mut events = self.events.iter().rev();
+        let last = events.find(|event| event.thread == thread)?;
+        Some(last.operation.at)
+    }
+
+    /// Whether a thread comes after another one's access: it knows of a later event, or of a thread that was spawned later.
+    pub(super) fn comes_after(&self, thread: ThreadId, access: &Access) -> bool {
+        let row = self.thread(thread).row;
+        let knows = |&other: &ThreadId| other == thread || self.clocks.of(row, other) > 0;
+        let spawned_later = |&other: &ThreadId| {
+            let ancestors = std::iter::successors(self.thread(other).parent, |(parent, _)| {
+                self.thread(*parent).parent
+            });
+            let mut ancestors = ancestors.filter(|(parent, _)| *parent == access.thread);
+            ancestors.any(|(_, which)| which >= access.children)
+        };
+        self.clocks.of(row, access.thread) > access.steps
+            || self
+                .order
+                .iter()
+                .filter(|other| knows(other))
+                .any(spawned_later)
+    }
+
+    /// How many of the objects before one were made at the same place.
+    pub(crate) fn siblings_before(&self, id: ObjectId) -> usize {
+        let made = self.object(id).made;
+        let before = self.objects[..id.0 as usize].iter();
+        before.filter(|other| other.made == made).count()
+    }
+
+    /// How many objects there are.
+    pub(crate) fn objects(&self) -> usize {
+        self.objects.len()
+    }
+
+    /// Whether an event comes before another one, or is that.
+    pub(crate) fn is_before(&self, one: EventId, other: EventId) -> bool {
+        let one = &self.events[one as usize];
+        self.clocks.of(self.events[other as usize].row, one.thread) > one.index
+    }
+
+    /// A hash of what has happened, whatever the order of what does not depend on each other: the same in every process.
+    pub(crate) fn fingerprint(&self) -> u64 {
+        let events = self.events.iter();
+        events
+            .map(|event| self.hash_of(event))
+            .fold(0, u64::wrapping_add)
+    }
+
+    /// The part of an event in the hash of what has happened, which is their sum.
+    pub(crate) fn hash_of(&self, event: &Event) -> u64 {
+        let clock = self.clocks.row(event.row);
+        let past = self
+            .threads
+            .iter()
+            .zip(clock)
+            .filter_map(|(thread, &count)| {
+                let thread = thread.as_ref().filter(|_| count > 0)?;
+                Some(scatter(thread.hash ^ scatter(u64::from(count))))
+            });
+        let past = past.fold(0, u64::wrapping_add);
+        let way = scatter(u64::from(event.index) << 32 | u64::from(event.way));
+        scatter(past ^ scatter(self.thread(event.thread).hash ^ way))
+    }
+
+    /// The ways in which threads can go on. Those that go round without seeing anything new wait for the others.
+    pub(super) fn enabled(&mut self, ways: &mut Vec<Way>, enabled: &mut Vec<(ThreadId, Way)>) {
+        enabled.clear();
+        for patience in [self.fruitless_turns, HOPELESS] {
+            let mut in_vain = false;
+            for &id in &self.order {
+                let Some(pending) = self.thread(id).pending else {
+                    continue;
+                };
+                if self.goes_round(id, &pending, patience) {
+                    in_vain = true;
+                    continue;
+                }
+                ways.clear();
+                let model = &self.object(pending.object).model;
+                model.ways(id, pending.action, ways);
+                enabled.extend(ways.iter().map(|&way| (id, way)));
+            }
+            self.went_round |= in_vain;
+            if !in_vain || !enabled.is_empty() {
+                return;
+            }
+        }
+    }
+
+    /// Whether a thread has gone round so often and would see nothing new if it did so again.
+    pub(crate) fn goes_round(&self, thread: ThreadId, pending: &Operation, turns: u32) -> bool {
+        let round = &self.thread(thread).round;
+        let is_head = |head: Sight| head.at == pending.at && head.object == pending.object;
+        round.turns >= turns
+            && round.head.is_some_and(is_head)
+            && round
+                .seen
+                .iter()
+                .all(|seen| self.object(seen.object).version == seen.version)
+    }
+
+    pub(super) fn add_object(
+        &mut self,
+        model: Model,
+        made: Option<&'static Location<'static>>,
+    ) -> ObjectId {
+        let id = ObjectId(self.objects.len() as u32);
+        self.objects.push(Object {
+            model,
+            version: 0,
+            rows: [None; CLASSES],
+            events: Vec::new(),
+            accesses: Vec::new(),
+            made,
+            thread: None,
+        });
+        id
+    }
+
+    /// Takes note of a thread, as a child of who runs.
+    pub(super) fn add_thread(
+        &mut self,
+        id: ThreadId,
+        hash: u64,
+        name: Option<String>,
+        row: Row,
+        time: Duration,
+    ) {
+        let object = self.add_object(Model::thread(), None);
+        self.objects[object.0 as usize].thread = Some(id);
+        self.clocks.admit(id);
+        let at = id.0 as usize;
+        if self.threads.len() <= at {
+            self.threads.resize_with(at + 1, || None);
+        }
+        self.threads[at] = Some(Thread {
+            hash,
+            name,
+            object,
+            pending: None,
+            steps: 0,
+            row,
+            born: row,
+            ended: false,
+            panicking: false,
+            parent: None,
+            children: 0,
+            answer: 0,
+            values: None,
+            yielder: ptr::null(),
+            told: 0,
+            round: Round::default(),
+            round_before: Round::default(),
+            time,
+            times: Vec::new(),
+            locals: HashMap::new(),
+        });
+        self.order.push(id);
+    }
+
+    /// It is as late for a thread as it was for all that comes before its last event.
+    fn hear_of_time(&mut self, thread: ThreadId, row: Row) {
+        let clock = self.clocks.row(row).iter();
+        let heard = self
+            .threads
+            .iter()
+            .zip(clock)
+            .filter_map(|(other, &count)| {
+                let last = (count as usize).checked_sub(1)?;
+                other.as_ref()?.times.get(last).copied()
+            });
+        let heard = heard.max().unwrap_or_default();
+        let this = self.thread_mut(thread);
+        this.time = this.time.max(heard);
+        let steps = this.steps as usize;
+        this.times.resize(steps, Duration::ZERO);
+        this.times[steps - 1] = this.time;
+    }
+
+    /// A thread that went round goes on because something has changed: it comes after that.
+    fn follow_what_changed(
+        &mut self,
+        thread: ThreadId,
+        operation: &Operation,
+        row: Row,
+    ) -> Option<Rc<[(ObjectId, u32)]>> {
+        let round = &self.thread(thread).round;
+        let is_head = |head: &Sight| head.at == operation.at && head.object == operation.object;
+        let waits = |head: &&Sight| round.turns >= self.fruitless_turns && is_head(head);
+        round.head.as_ref().filter(waits)?;
+        let seen = round.seen.iter().map(|seen| (seen.object, seen.version));
+        let seen: Rc<[(ObjectId, u32)]> = seen.collect();
+        for &(object, version) in &*seen {
+            let object = &self.objects[object.0 as usize];
+            if object.version != version {
+                for other in object.rows.into_iter().flatten() {
+                    self.clocks.join(row, other);
+                }
+            }
+        }
+        Some(seen)
+    }
+
+    /// The last operation of the running thread turned out to have changed nothing.
+    pub(super) fn take_back_change(&mut self, thread: ThreadId) {
+        let mut events = self.events.iter_mut().rev();
+        let Some(last) = events.find(|event| event.thread == thread) else {
+            return;
+        };
+        last.changes = false;
+        let operation = last.operation;
+        let known = &mut self.objects[operation.object.0 as usize];
+        known.version -= 1;
+        let sight = Sight {
+            at: operation.at,
+            object: operation.object,
+            version: known.version,
+        };
+        let this = self.thread_mut(thread);
+        std::mem::swap(&mut this.round, &mut this.round_before);
+        this.round.see(sight);
+    }
+
+    /// A thread goes on with the operation that it has come to.
+    pub(super) fn perform(&mut self, thread: ThreadId, way: Way) {
+        let this = self.thread_mut(thread);
+        let operation = this.pending.take().expect("it is enabled");
+        let (index, row) = (this.steps, this.row);
+        this.steps += 1;
+        let event = self.events.len() as EventId;
+        let Operation { object, action, .. } = operation;
+        let known = &mut self.objects[object.0 as usize];
+        let before = known.model.clone();
+        let outcome = known.model.perform(thread, action, way, event);
+        known.events.push(event);
+        let looks = action.only_looks(way, outcome.answer);
+        let version = known.version;
+        known.version += u32::from(!looks);
+        let sight = Sight {
+            at: operation.at,
+            object,
+            version,
+        };
+        let row = self.clocks.after(row);
+        let went_round_on = self.follow_what_changed(thread, &operation, row);
+        let known = &mut self.objects[object.0 as usize];
+        for rival in action.rivals(way) {
+            if let Some(other) = known.rows[rival] {
+                self.clocks.join(row, other);
+            }
+        }
+        if outcome.after_closing {
+            let close = Action::Close.class(0).expect("it is in one");
+            if let Some(other) = known.rows[close] {
+                self.clocks.join(row, other);
+            }
+        }
+        if let Some(after) = outcome.after {
+            self.clocks.join(row, self.events[after as usize].row);
+        }
+        self.clocks.count(row, thread);
+        if let Some(class) = action.class(way) {
+            known.rows[class] = Some(match known.rows[class] {
+                // What commutes with its like does not come after it: both must be remembered.
+                Some(other) if !action.depends(way, action, way) => {
+                    let both = self.clocks.after(other);
+                    self.clocks.join(both, row);
+                    both
+                }
+                _ => row,
+            });
+        }
+        self.events.push(Event {
+            thread,
+            way,
+            operation,
+            index,
+            row,
+            before,
+            objects: self.objects.len() as u32,
+            changes: !looks,
+            went_round_on,
+        });
+        if self.time_passes {
+            self.hear_of_time(thread, row);
+        }
+        let this = self.thread_mut(thread);
+        match looks {
+            true => this.round.see(sight),
+            false => {
+                std::mem::swap(&mut this.round, &mut this.round_before);
+                this.round.begin();
+            }
+        }
+        this.row = row;
+        this.answer = outcome.answer;
+        this.values = None;
+        this.ended = action == Action::End;
+    }
+}
