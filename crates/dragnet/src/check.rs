@@ -11,6 +11,8 @@ use crate::property::{Bound, Claim, Predicate, Property, Reached, Scope};
 use crate::target::nodes::{
     self, Cluster, Determinism, Faults, InFlight, Node, NodeView, Snapshot,
 };
+#[cfg(feature = "threads")]
+use crate::target::threads::Threads;
 use crate::target::{Target, Watch};
 use crate::trace::{Key, SavedState, StateError, Trace};
 use crate::verdict::{Replay, ReplayError, Verdict};
@@ -454,6 +456,15 @@ impl<T: Target> Check<T> {
         let mut bounds = self.target.bounds();
         bounds.extend(self.within.iter().map(|bound| bound.name.clone()));
         bounds
+    }
+}
+
+#[cfg(feature = "threads")]
+impl Check<Threads> {
+    /// What may go wrong between processes: see [`Threads::faults`].
+    pub fn faults(mut self, faults: Faults) -> Self {
+        self.target = self.target.faults(faults);
+        self
     }
 }
 

@@ -101,11 +101,13 @@ pub use system::{ComponentId, EventKind, Failure, FailureKind, Successor, System
 pub use target::nodes::{
     ByDebug, BySerde, Cluster, Context, Determinism, Digest, DigestOf, Digested, Either, Faults,
     FaultsError, InFlight, Network, Node, NodeEvent, NodeId, NodeView, Nodes, Opaque, OpaqueNode,
-    Own, Past, Role, Row, Snapshot, Timer, crashes, drops, duplicates, others, partitions,
+    Own, Past, Role, Row, Snapshot, Timer, crashes, drops, duplicates, others, partitions, resets,
     restarts,
 };
 #[cfg(feature = "threads")]
-pub use target::threads::{Moment, Moments, Threads, Turn, cell, choose, hint, sync, thread, time};
+pub use target::threads::{
+    Moment, Moments, Threads, Turn, cell, choose, hint, net, process, sync, thread, time,
+};
 pub use target::{NodeWork, Setting, Target, Watch};
 pub use trace::{
     Effect, Exchange, Fingerprint, Key, SavedMessage, SavedNode, SavedState, SavedTimer,

@@ -146,6 +146,14 @@ impl Schedules<'_> {
         }
     }
 
+    /// Whether all steps of a reversal are prescribed. Where something may go wrong, what was planned can come out in ways
+    /// that others have used up, and only first steps are planned.
+    fn plans_ahead(&self) -> bool {
+        self.reduction == Reduction::Optimal
+            && self.workers == 1
+            && self.program.setting.faults.is_none()
+    }
+
     fn claim(&self, shared: &Shared) -> Option<(Vec<Leg>, usize)> {
         let mut tree = lock(&shared.tree);
         loop {
@@ -213,9 +221,8 @@ impl Schedules<'_> {
         let reversals = match self.reduction {
             _ if self.preemptions.is_some() => Vec::new(),
             Reduction::None | Reduction::Sleep => Vec::new(),
-            Reduction::Source => witness.reversals(new),
-            Reduction::Optimal if self.workers > 1 => witness.reversals(new),
-            Reduction::Optimal => witness.reversals(0),
+            _ if self.plans_ahead() => witness.reversals(0),
+            Reduction::Source | Reduction::Optimal => witness.reversals(new),
         };
         let (mut asked, mut lost_track) = (0, false);
         let mut ask = |question: &Question| {
@@ -229,12 +236,11 @@ impl Schedules<'_> {
             for reversal in &reversals {
                 let at = reversal.at as usize;
                 let node = node_before(&legs, at);
-                match self.reduction {
-                    Reduction::Optimal if self.workers == 1 => {
-                        let (reversed, asleep) = (legs[at].node, &sleep_at[at]);
-                        tree.insert_whole(node, reversed, asleep, reversal, &witness, &mut ask);
-                    }
-                    _ => tree.insert_first(node, &sleep_at[at], reversal, &witness),
+                if self.plans_ahead() {
+                    let (reversed, asleep) = (legs[at].node, &sleep_at[at]);
+                    tree.insert_whole(node, reversed, asleep, reversal, &witness, &mut ask);
+                } else {
+                    tree.insert_first(node, &sleep_at[at], reversal, &witness);
                 }
             }
             tree.release(node_before(&legs, legs.len()));
@@ -340,13 +346,12 @@ impl Guide<'_> {
         let Some(last) = state.events.last() else {
             return;
         };
-        let (object, action, way) = (last.operation.object, last.operation.action, last.way);
-        self.asleep.retain(|&(thread, its_way)| {
+        let last = (last.thread, &last.operation, last.way);
+        self.asleep.retain(|&(thread, way)| {
             let Some(pending) = state.pending(thread) else {
                 return false;
             };
-            thread != last.thread
-                && (pending.object != object || !action.depends(way, pending.action, its_way))
+            thread != last.0 && !state.depends(last, (thread, &pending, way))
         });
     }
 

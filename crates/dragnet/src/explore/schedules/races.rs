@@ -93,10 +93,9 @@ impl Question {
         let ways = every_way(operation.action, way);
         let depends = |&event: &usize| {
             let that = &state.events[event];
+            let that = (that.thread, &that.operation, that.way);
             let mut ways = ways.iter();
-            let action = that.operation.action;
-            that.operation.object == operation.object
-                && ways.any(|&way| operation.action.depends(way, action, that.way))
+            ways.any(|&way| state.depends((thread, &operation, way), that))
         };
         Some(match self.left.iter().any(depends) {
             true => Relation::Conflict,
@@ -145,6 +144,13 @@ impl<'a> Witness<'a> {
                     self.look(end, thread, pending, way, &mut found);
                 }
             }
+            if let Some((cut, crash)) = self.state.thread(thread).cut
+                && (crash as usize) >= from
+            {
+                for way in every_way(cut.action, Ways::COME) {
+                    self.reverse(crash, end, thread, cut, way, &mut found);
+                }
+            }
         }
         found
     }
@@ -159,23 +165,31 @@ impl<'a> Witness<'a> {
         found: &mut Vec<Reversal>,
     ) {
         let state = self.state;
-        let own = self.events_of(thread);
-        let index = own.partition_point(|&event| (event as usize) < end);
-        let events = &state.object(operation.object).events;
+        let index = self.index_at(thread, end);
+        let crashes = state.crashed_by(&operation);
+        // A crash matters to all that the threads of its process have done.
+        let everything: Vec<EventId>;
+        let events = match crashes {
+            None => &state.object(operation.object).events,
+            Some(process) => {
+                let of_process = |&event: &EventId| {
+                    let thread = state.events[event as usize].thread;
+                    state.thread(thread).process == process
+                };
+                everything = (0..end as EventId).filter(of_process).collect();
+                &everything
+            }
+        };
         let before = events.partition_point(|&event| (event as usize) < end);
         let mut raced: Vec<EventId> = Vec::new();
         for &other in events[..before].iter().rev() {
             let that = &state.events[other as usize];
-            if !that
-                .operation
-                .action
-                .depends(that.way, operation.action, way)
-            {
+            let action = that.operation.action;
+            if crashes.is_none() && !action.depends(that.way, operation.action, way) {
                 continue;
             }
             if self.is_past(other, index, thread) {
-                let action = that.operation.action;
-                if action.is_rival_of_all(that.way, operation.action, way) {
+                if crashes.is_none() && action.is_rival_of_all(that.way, operation.action, way) {
                     // All that is left comes before it, so it is past as well.
                     break;
                 }
@@ -184,24 +198,46 @@ impl<'a> Witness<'a> {
             if raced.iter().any(|&later| state.is_before(other, later)) {
                 continue;
             }
-            let Some(steps) = self.steps_instead(other, index, thread, operation, way) else {
-                continue;
-            };
-            raced.push(other);
-            let way = match operation.action {
-                Action::NotifyOne => self.first_way(other, &steps, thread, operation),
-                _ => way,
-            };
-            let steps = steps.into_iter().map(Step::Event);
-            let steps = steps.chain([Step::Reversed]).collect();
-            found.push(Reversal {
-                at: other,
-                thread,
-                way,
-                operation,
-                steps,
-            });
+            if self.reverse(other, end, thread, operation, way, found) {
+                raced.push(other);
+            }
         }
+    }
+
+    /// Plans an operation that came up before the event at `end` in place of another event, if that can be.
+    fn reverse(
+        &self,
+        other: EventId,
+        end: usize,
+        thread: ThreadId,
+        operation: Operation,
+        way: Way,
+        found: &mut Vec<Reversal>,
+    ) -> bool {
+        let index = self.index_at(thread, end);
+        let Some(steps) = self.steps_instead(other, index, thread, operation, way) else {
+            return false;
+        };
+        let way = match operation.action {
+            Action::NotifyOne => self.first_way(other, &steps, thread, operation),
+            _ => way,
+        };
+        let steps = steps.into_iter().map(Step::Event);
+        let steps = steps.chain([Step::Reversed]).collect();
+        found.push(Reversal {
+            at: other,
+            thread,
+            way,
+            operation,
+            steps,
+        });
+        true
+    }
+
+    /// How many events a thread had had before the one at `end`.
+    fn index_at(&self, thread: ThreadId, end: usize) -> usize {
+        let own = self.events_of(thread);
+        own.partition_point(|&event| (event as usize) < end)
     }
 
     /// Whether an event comes before what a thread does after so many events.
@@ -243,11 +279,11 @@ impl<'a> Witness<'a> {
             };
             let after = instead + 1..state.events.len() as EventId;
             let steps: Vec<EventId> = after.filter(is_left).collect();
-            let before = &state.events[instead as usize].before;
+            let before = state.model_before(operation.object, instead);
             if matches!(before, Model::Memory) || operation.action == Action::NotifyOne {
                 return Some(steps);
             }
-            match self.obstacle(before.clone(), &steps, thread, operation, way) {
+            match self.obstacle(before, &steps, thread, operation, way) {
                 Ok(()) => return Some(steps),
                 Err(obstacle) => {
                     let obstacle = obstacle?;
@@ -270,7 +306,7 @@ impl<'a> Witness<'a> {
         operation: Operation,
     ) -> Way {
         let state = self.state;
-        let mut model = state.events[instead as usize].before.clone();
+        let mut model = state.model_before(operation.object, instead);
         for &event in steps {
             let that = &state.events[event as usize];
             if that.operation.object == operation.object {
@@ -398,7 +434,12 @@ impl<'a> Witness<'a> {
         let mut relation = Relation::Independent;
         for &step in &rest.steps {
             let that = self.operation(reversal, step);
-            let (_, its_way) = self.transition(reversal, step);
+            let (its_thread, its_way) = self.transition(reversal, step);
+            if self.state.stops(&that, thread)
+                || here.is_some_and(|here| self.state.stops(&here, its_thread))
+            {
+                return Relation::Conflict;
+            }
             let depends = |&way: &Way| operation.action.depends(way, that.action, its_way);
             if !ways.iter().any(depends) {
                 continue;
@@ -511,12 +552,9 @@ impl<'a> Witness<'a> {
             (Step::Event(one), Step::Event(other)) => self.state.is_before(one, other),
             (Step::Event(one), Step::Reversed) => {
                 let that = &self.state.events[one as usize];
-                let action = reversal.operation.action;
-                that.operation.object == reversal.operation.object
-                    && that
-                        .operation
-                        .action
-                        .depends(that.way, action, reversal.way)
+                let that = (that.thread, &that.operation, that.way);
+                let reversed = (reversal.thread, &reversal.operation, reversal.way);
+                self.state.depends(that, reversed)
             }
             (Step::Reversed, _) => false,
         }

@@ -1,6 +1,7 @@
 //! Counts that are known, and random programs against every interleaving.
 
 mod primitives;
+mod sockets;
 
 use std::cell::Cell;
 use std::sync::{Arc, OnceLock};
@@ -9,6 +10,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::explore::limits::Gauge;
+use crate::target::nodes::Faults;
 use crate::target::threads::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use crate::target::threads::sync::{Condvar as OurCondvar, Mutex as OurMutex};
 use crate::target::threads::thread;
@@ -27,6 +29,7 @@ fn program_with(spurious_wakeups: u32, main: impl Fn() + Send + Sync + 'static) 
         panics_are_fine: false,
         fruitless_turns: 100,
         patience: std::time::Duration::from_secs(60),
+        faults: Faults::none(),
     };
     Arc::new(Program::new(Box::new(main), setting))
 }

@@ -263,6 +263,8 @@ impl<N: Node> Cluster<N> {
             Some(format!(
                 "with partitions a cluster has at most 16 nodes, and this one has {nodes}"
             ))
+        } else if self.faults.budget(FaultKind::Reset) > 0 {
+            Some("a cluster has no connections that break; `drops` loses its messages".to_owned())
         } else {
             None
         }

@@ -25,15 +25,17 @@ pub enum FaultKind {
     Crash,
     Restart,
     Partition,
+    Reset,
 }
 
 impl FaultKind {
-    pub(crate) const ALL: [Self; 5] = [
+    pub(crate) const ALL: [Self; 6] = [
         Self::Drop,
         Self::Duplicate,
         Self::Crash,
         Self::Restart,
         Self::Partition,
+        Self::Reset,
     ];
 
     fn name(self) -> &'static str {
@@ -43,6 +45,7 @@ impl FaultKind {
             Self::Crash => "crashes",
             Self::Restart => "restarts",
             Self::Partition => "partitions",
+            Self::Reset => "resets",
         }
     }
 }
@@ -51,7 +54,7 @@ impl FaultKind {
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[error(
     "`{0}` is not a fault budget; write for example drops=1,crashes=1 with any of drops, duplicates, crashes, \
-     restarts and partitions"
+     restarts, partitions and resets"
 )]
 pub struct FaultsError(String);
 
@@ -129,23 +132,23 @@ impl std::str::FromStr for Faults {
     }
 }
 
-/// Up to `budget` messages in flight are lost.
+/// Up to `budget` messages in flight, or datagrams between processes, are lost.
 pub fn drops(budget: u32) -> Faults {
     Faults::one(FaultKind::Drop, budget)
 }
 
-/// Up to `budget` messages in flight arrive once more.
+/// Up to `budget` messages in flight, or datagrams between processes, arrive once more.
 pub fn duplicates(budget: u32) -> Faults {
     Faults::one(FaultKind::Duplicate, budget)
 }
 
-/// Up to `budget` times a node stops and loses what is not durable. Each can come back unless
+/// Up to `budget` times a node or a process stops and loses what is not durable. Each can come back unless
 /// [`restarts`] says otherwise.
 pub fn crashes(budget: u32) -> Faults {
     Faults::one(FaultKind::Crash, budget)
 }
 
-/// Up to `budget` times a node that has crashed comes back.
+/// Up to `budget` times a node or a process that has crashed comes back.
 pub fn restarts(budget: u32) -> Faults {
     Faults::one(FaultKind::Restart, budget)
 }
@@ -154,6 +157,11 @@ pub fn restarts(budget: u32) -> Faults {
 /// each other until it heals.
 pub fn partitions(budget: u32) -> Faults {
     Faults::one(FaultKind::Partition, budget)
+}
+
+/// Up to `budget` connections between processes of a program with [`Threads`](crate::Threads) break.
+pub fn resets(budget: u32) -> Faults {
+    Faults::one(FaultKind::Reset, budget)
 }
 
 #[cfg(test)]

@@ -32,7 +32,7 @@ pub use digested::{ByDebug, Digest, DigestOf, Digested, Own};
 pub use either::{Either, Role};
 pub use engine::Nodes;
 pub(crate) use faults::FaultKind;
-pub use faults::{Faults, FaultsError, crashes, drops, duplicates, partitions, restarts};
+pub use faults::{Faults, FaultsError, crashes, drops, duplicates, partitions, resets, restarts};
 pub use guard::Determinism;
 pub use network::Network;
 pub use node::{Node, NodeId, Timer, others};

@@ -2,9 +2,9 @@
 
 use std::panic::Location;
 
-use super::model::{GONE, Model};
+use super::model::{GONE, Model, RESET};
 use super::names::Names;
-use super::operation::{Action, ObjectId, ThreadId, Ways};
+use super::operation::{Action, Harm, ObjectId, ThreadId, Way, Ways};
 use super::state::State;
 use crate::trace::Step;
 
@@ -53,6 +53,9 @@ fn object(state: &State, id: ObjectId, names: &Names) -> String {
         Model::Thread { .. } => "thread",
         Model::Once(_) => "once",
         Model::Barrier(_) => "barrier",
+        Model::Pipe(_) => "connection",
+        Model::Process { .. } => "process",
+        Model::Faults(_) => "faults",
     };
     let Some(made) = object.made else {
         return format!("a {what}");
@@ -133,6 +136,24 @@ pub(super) fn last_step(state: &State, names: &Names) -> Step {
         Action::AwaitDone => format!("has waited for {it} to be done"),
         Action::Arrive => format!("comes to {it}"),
         Action::Depart => format!("passes {it}"),
+        Action::Put(_) if answer == RESET => format!("writes to {it}, which has broken"),
+        Action::Put(_) if answer == GONE => format!("writes to {it}, where nobody reads any more"),
+        Action::Put(size) => format!("puts {} into {it}", amount(size)),
+        Action::Take { .. } | Action::TryTake { .. } if answer == RESET => {
+            format!("reads from {it}, which has broken")
+        }
+        Action::Take { .. } | Action::TryTake { .. } if answer == GONE => {
+            format!("finds that nobody writes to {it} any more")
+        }
+        Action::Take { .. } | Action::TryTake { .. } if succeeds => format!("reads from {it}"),
+        Action::Take { .. } => format!("has waited for {it} for as long as it wanted"),
+        Action::TryTake { .. } => format!("tries to read from {it}, where nothing is"),
+        Action::Shut => format!("has nothing more to write to {it}"),
+        Action::Reset => format!("breaks {it}"),
+        Action::Exit => "ends its process".to_owned(),
+        Action::Crash if succeeds => format!("crashes {it}"),
+        Action::Crash => format!("comes too late to crash {it}"),
+        Action::Suffer(harm) => suffered(harm, event.way).to_owned(),
         Action::Choose(count) => format!("chooses {} of {count}", event.way),
         Action::Yield => "lets others go first".to_owned(),
     };
@@ -151,6 +172,29 @@ pub(super) fn last_step(state: &State, names: &Names) -> Step {
         action,
         notes,
         ..Step::default()
+    }
+}
+
+/// So many bytes.
+fn amount(bytes: u32) -> String {
+    match bytes {
+        1 => "1 byte".to_owned(),
+        bytes => format!("{bytes} bytes"),
+    }
+}
+
+/// What happens to something that may come to harm.
+fn suffered(harm: Harm, way: Way) -> &'static str {
+    match (harm, way) {
+        (Harm::ToDatagram, Harm::LOST) => "sends a datagram, which is lost",
+        (Harm::ToDatagram, Harm::TWICE) => "sends a datagram, which comes twice",
+        (Harm::ToDatagram, _) => "sends a datagram, which is not lost",
+        (Harm::ToConnection, Harm::DONE) => "is that it breaks",
+        (Harm::ToConnection, _) => "is that it does not break",
+        (Harm::ToProcess, Harm::DONE) => "is to crash",
+        (Harm::ToProcess, _) => "is not to crash",
+        (Harm::ToCrashed, Harm::DONE) => "is to come back",
+        (Harm::ToCrashed, _) => "is not to come back",
     }
 }
 
@@ -220,6 +264,7 @@ pub(super) fn awaited(state: &State, thread: ThreadId, names: &Names) -> Option<
             let holders: Vec<String> = holders.collect();
             format!("{it}, which {}", holders.join(" and "))
         }
+        Action::Take { .. } => format!("something to come on {it}"),
         Action::Wake { .. } => format!("a notification at {it}"),
         Action::Receive { .. } => format!("a message on {it}"),
         Action::Send | Action::Handed => format!("room on {it}"),

@@ -261,5 +261,6 @@ impl Executor {
                 false => self.stacks.push(fiber.into_stack()),
             }
         }
+        self.world.forget_sockets();
     }
 }

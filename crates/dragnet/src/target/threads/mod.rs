@@ -9,10 +9,13 @@ mod clocks;
 mod describe;
 pub(crate) mod executor;
 pub mod hint;
+mod host;
 pub(crate) mod model;
 mod moments;
 pub(crate) mod names;
+pub mod net;
 pub(crate) mod operation;
+pub mod process;
 mod round;
 pub(crate) mod state;
 mod statics;
@@ -25,6 +28,7 @@ pub(crate) mod world;
 use std::panic::Location;
 use std::time::Duration;
 
+use super::nodes::{FaultKind, Faults};
 use super::{Setting, Target};
 use crate::check::Engine;
 use executor::Program;
@@ -74,6 +78,7 @@ impl Threads {
                 panics_are_fine: false,
                 fruitless_turns: 2,
                 patience: Duration::from_secs(10),
+                faults: Faults::none(),
             },
         }
     }
@@ -105,6 +110,15 @@ impl Threads {
     /// this is not followed to that end while others can go on, and the verdict says so.
     pub fn fruitless_turns(mut self, turns: u32) -> Self {
         self.setting.fruitless_turns = turns;
+        self
+    }
+
+    /// What may go wrong between [processes](crate::process), so often in one execution: [`drops`](crate::drops) and
+    /// [`duplicates`](crate::duplicates) of datagrams, [`resets`](crate::resets) of connections,
+    /// [`crashes`](crate::crashes) and [`restarts`](crate::restarts) of processes. A second call adds to the first, and
+    /// counts where both name the same kind.
+    pub fn faults(mut self, faults: Faults) -> Self {
+        self.setting.faults = self.setting.faults.and(faults);
         self
     }
 
@@ -155,18 +169,33 @@ impl Target for Threads {
     }
 
     fn bounds(&self) -> Vec<String> {
-        match self.setting.spurious_wakeups {
+        let mut bounds = match self.setting.spurious_wakeups {
             0 => Vec::new(),
             1 => vec!["1 wake-up for no reason at each condition variable".to_owned()],
             times => vec![format!(
                 "{times} wake-ups for no reason at each condition variable"
             )],
+        };
+        if !self.setting.faults.is_none() {
+            bounds.push(format!("faults {}", self.setting.faults));
         }
+        bounds
+    }
+
+    fn faults_mut(&mut self) -> Option<&mut Faults> {
+        Some(&mut self.setting.faults)
     }
 
     fn objection(&self) -> Option<String> {
-        cfg!(panic = "abort").then(|| {
-            "threads are taken out of an execution by unwinding: build with panic = \"unwind\""
+        if cfg!(panic = "abort") {
+            return Some(
+                "threads are taken out of an execution by unwinding: build with panic = \"unwind\""
+                    .to_owned(),
+            );
+        }
+        let parted = self.setting.faults.budget(FaultKind::Partition) > 0;
+        parted.then(|| {
+            "processes are not parted from each other; `drops` loses their datagrams, and `resets` breaks their connections"
                 .to_owned()
         })
     }

@@ -2,6 +2,8 @@
 
 use std::panic::Location;
 
+use crate::target::nodes::FaultKind;
+
 /// A thread, by a number that is the same in every execution: whose child it is and the how manyeth decides it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct ThreadId(pub(crate) u32);
@@ -9,6 +11,17 @@ pub(crate) struct ThreadId(pub(crate) u32);
 /// Something that threads share, by the order of first use in one execution.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct ObjectId(pub(crate) u32);
+
+/// A process, by the order in which they were started in one execution.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) struct ProcessId(pub(crate) u32);
+
+impl ProcessId {
+    /// What the check begins with.
+    pub(crate) const FIRST: Self = Self(0);
+    /// What does harm to the others, and carries what they send: no process at all.
+    pub(crate) const OUTSIDE: Self = Self(u32::MAX);
+}
 
 /// An operation that a thread has come to: nothing but operations is noticed by other threads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -91,10 +104,64 @@ pub(crate) enum Action {
     /// It leaves it again.
     Depart,
 
+    /// So much is put into a pipe, in one piece.
+    Put(u32),
+    /// So much is taken out at most, of one piece. Nothing at most: somebody waits until there is something.
+    Take {
+        most: u32,
+        timed: bool,
+    },
+    TryTake {
+        most: u32,
+    },
+    /// Nothing more is put in.
+    Shut,
+    /// A pipe is broken from outside.
+    Reset,
+
+    /// The first thread of a process has ended.
+    Exit,
+    /// A process stops where it is. It matters to everything that its threads do.
+    Crash,
+    /// Something may go wrong.
+    Suffer(Harm),
+
     /// One of so many.
     Choose(u32),
     /// A thread lets others go first.
     Yield,
+}
+
+/// What can happen to something, each as a [`Way`]; 0 is that nothing does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Harm {
+    ToDatagram,
+    ToConnection,
+    ToProcess,
+    /// It is for the better.
+    ToCrashed,
+}
+
+impl Harm {
+    pub(crate) const NONE: Way = 0;
+    pub(crate) const DONE: Way = 1;
+    pub(crate) const LOST: Way = 1;
+    pub(crate) const TWICE: Way = 2;
+
+    fn kinds(self) -> &'static [FaultKind] {
+        match self {
+            Self::ToDatagram => &[FaultKind::Drop, FaultKind::Duplicate],
+            Self::ToConnection => &[FaultKind::Reset],
+            Self::ToProcess => &[FaultKind::Crash],
+            Self::ToCrashed => &[FaultKind::Restart],
+        }
+    }
+
+    /// The kind of fault that a way is, if it is one.
+    pub(crate) fn kind(self, way: Way) -> Option<FaultKind> {
+        let at = (way as usize).checked_sub(1)?;
+        self.kinds().get(at).copied()
+    }
 }
 
 /// In which of several ways an operation comes out, where that is not decided by what was before.
@@ -162,6 +229,18 @@ impl Action {
             Self::Park { .. } => (D, E),
             Self::Unpark => (E, D | E),
             Self::Arrive => (B, B),
+            // What is taken depends on what was put in, and on nothing else, unless somebody does not wait for it.
+            Self::Put(_) => (A, A | C | D | E | F),
+            Self::Take { timed: false, .. } => (B, B | C | D | E),
+            Self::TryTake { .. } | Self::Take { timed: true, .. } => (C, A | B | C | D | E | F),
+            Self::Reset => (D, A | B | C | D | E | F),
+            Self::Shut => (F, A | C | D | F),
+            Self::Exit | Self::Crash => (B, B),
+            // There are only so many faults of a kind.
+            Self::Suffer(harm) => match harm.kind(way) {
+                None => (0, 0),
+                Some(kind) => (1 << kind as Classes, 1 << kind as Classes),
+            },
             Self::Depart | Self::Choose(_) | Self::Yield => (0, 0),
         }
     }
@@ -171,9 +250,11 @@ impl Action {
         match self {
             Self::Wake { timed: true } => &[Ways::COME, Ways::TIMEOUT, Ways::SPURIOUS],
             Self::Wake { timed: false } => &[Ways::COME, Ways::SPURIOUS],
-            Self::Receive { timed: true } | Self::Park { timed: true } => {
-                &[Ways::COME, Ways::TIMEOUT]
-            }
+            Self::Receive { timed: true }
+            | Self::Take { timed: true, .. }
+            | Self::Park { timed: true } => &[Ways::COME, Ways::TIMEOUT],
+            Self::Suffer(Harm::ToDatagram) => &[Harm::NONE, Harm::LOST, Harm::TWICE],
+            Self::Suffer(_) => &[Harm::NONE, Harm::DONE],
             Self::Enter => &[Ways::COME, Ways::DONE],
             _ => &[Ways::COME],
         }
@@ -183,9 +264,14 @@ impl Action {
     pub(crate) fn only_looks(self, way: Way, answer: u32) -> bool {
         match self {
             Self::Load | Self::Yield | Self::Look => true,
+            Self::Take { most: 0, .. } | Self::TryTake { most: 0 } => true,
             Self::TryLock | Self::TryRead | Self::TryWrite => answer == 0,
-            Self::TryReceive | Self::TrySend | Self::IsFinished => answer == 0,
-            Self::Wake { .. } | Self::Receive { .. } | Self::Park { .. } => way == Ways::TIMEOUT,
+            Self::TryReceive | Self::TryTake { .. } | Self::TrySend | Self::IsFinished => {
+                answer == 0
+            }
+            Self::Wake { .. } | Self::Receive { .. } | Self::Take { .. } | Self::Park { .. } => {
+                way == Ways::TIMEOUT
+            }
             _ => false,
         }
     }
@@ -263,6 +349,23 @@ mod tests {
             Action::Close,
             Action::HangUp,
         ];
+        let take = |timed| Action::Take { most: 1, timed };
+        let pipe = [
+            Action::Put(1),
+            take(false),
+            take(true),
+            Action::TryTake { most: 1 },
+            Action::Shut,
+            Action::HangUp,
+            Action::Reset,
+        ];
+        let process = [Action::Exit, Action::Crash, Action::Join];
+        let faults = [
+            Action::Suffer(Harm::ToDatagram),
+            Action::Suffer(Harm::ToConnection),
+            Action::Suffer(Harm::ToProcess),
+            Action::Suffer(Harm::ToCrashed),
+        ];
         let thread = [
             Action::End,
             Action::Join,
@@ -279,8 +382,9 @@ mod tests {
             Action::AwaitDone,
         ];
         let barrier = [Action::Arrive, Action::Depart];
-        let kinds: [&[Action]; 8] = [
-            &memory, &locks, &rw_locks, &condvar, &channel, &thread, &once, &barrier,
+        let kinds: [&[Action]; 11] = [
+            &memory, &locks, &rw_locks, &condvar, &channel, &thread, &once, &barrier, &pipe,
+            &process, &faults,
         ];
         for kind in kinds {
             for &one in kind {

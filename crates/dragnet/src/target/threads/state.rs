@@ -10,8 +10,10 @@ use std::time::Duration;
 use corosensei::Yielder;
 
 use super::clocks::{Clocks, Row};
+use super::host::Host;
 use super::model::{EventId, Model};
-use super::operation::{Action, CLASSES, ObjectId, Operation, ThreadId, Way};
+use super::net::Addresses;
+use super::operation::{Action, CLASSES, ObjectId, Operation, ProcessId, ThreadId, Way};
 use super::round::{Round, Sight};
 use super::statics;
 use crate::system::Failure;
@@ -28,6 +30,11 @@ pub(crate) struct State {
     pub(crate) objects: Vec<Object>,
     pub(crate) events: Vec<Event>,
     pub(crate) clocks: Clocks,
+    /// In the order in which they were started. The first is what the check begins with.
+    pub(super) hosts: Vec<Host>,
+    pub(super) addresses: Addresses,
+    /// What may still go wrong, if anything may.
+    pub(super) faults: Option<ObjectId>,
     pub(super) failure: Option<Failure>,
     /// How often a thread may go round without seeing anything new while others can go on.
     fruitless_turns: u32,
@@ -37,8 +44,8 @@ pub(crate) struct State {
     pub(super) time_passes: bool,
     /// A thread that has just been spawned and has not begun.
     pub(super) newborn: Option<(ThreadId, Body)>,
-    /// Statics, by where their handles are.
-    pub(super) statics: HashMap<usize, Static>,
+    /// Statics, by where their handles are: each process has its own.
+    pub(super) statics: HashMap<(ProcessId, usize), Static>,
 }
 
 /// What an execution has instead of a static.
@@ -55,8 +62,11 @@ pub(crate) struct Thread {
     pub(super) hash: u64,
     pub(crate) name: Option<String>,
     pub(crate) object: ObjectId,
+    pub(crate) process: ProcessId,
     /// The operation that it has come to.
     pub(crate) pending: Option<Operation>,
+    /// The operation that it had come to when its process crashed, and the crash.
+    pub(crate) cut: Option<(Operation, EventId)>,
     /// How many events it has had.
     pub(crate) steps: u32,
     /// What comes before its next event.
@@ -82,6 +92,8 @@ pub(crate) struct Thread {
     pub(super) time: Duration,
     /// What time it was for it at each of its events, if time has passed for anybody.
     times: Vec<Duration>,
+    /// How many sockets it has made, and numbers of ports.
+    pub(super) sockets: u32,
     pub(super) locals: HashMap<usize, Box<dyn Any>>,
 }
 
@@ -97,6 +109,8 @@ pub(crate) struct Object {
     /// Where it was made, if that is known.
     pub(crate) made: Option<&'static Location<'static>>,
     pub(crate) thread: Option<ThreadId>,
+    /// The only process but the first whose threads have come to it.
+    pub(super) process: Option<ProcessId>,
 }
 
 /// A thread has come to data that nothing guards.
@@ -136,6 +150,9 @@ impl State {
             objects: Vec::new(),
             events: Vec::new(),
             clocks: Clocks::new(),
+            hosts: Vec::new(),
+            addresses: Addresses::default(),
+            faults: None,
             failure: None,
             fruitless_turns,
             went_round: false,
@@ -151,6 +168,9 @@ impl State {
         self.objects.clear();
         self.events.clear();
         self.clocks.clear();
+        self.hosts.clear();
+        self.addresses.clear();
+        self.faults = None;
         self.failure = None;
         self.went_round = false;
         self.time_passes = false;
@@ -176,6 +196,49 @@ impl State {
     pub(crate) fn pending(&self, thread: ThreadId) -> Option<Operation> {
         let found = self.threads.get(thread.0 as usize)?;
         found.as_ref()?.pending
+    }
+
+    /// The process that an operation stops, if it stops one.
+    pub(crate) fn crashed_by(&self, operation: &Operation) -> Option<ProcessId> {
+        match (operation.action, &self.object(operation.object).model) {
+            (Action::Crash, Model::Process { id, .. }) => Some(*id),
+            _ => None,
+        }
+    }
+
+    /// Whether an operation stops a thread for good. What it would do next cannot come after it, so it matters to all that
+    /// the thread does.
+    pub(crate) fn stops(&self, operation: &Operation, thread: ThreadId) -> bool {
+        let Some(process) = self.crashed_by(operation) else {
+            return false;
+        };
+        let thread = self.threads.get(thread.0 as usize);
+        // Of a thread that is not here nothing is known.
+        thread
+            .and_then(Option::as_ref)
+            .is_none_or(|thread| thread.process == process)
+    }
+
+    /// Whether it matters which of two operations of different threads comes first.
+    pub(crate) fn depends(
+        &self,
+        (thread, operation, way): (ThreadId, &Operation, Way),
+        (other, others, others_way): (ThreadId, &Operation, Way),
+    ) -> bool {
+        let (action, others_action) = (operation.action, others.action);
+        operation.object == others.object && action.depends(way, others_action, others_way)
+            || self.stops(operation, other)
+            || self.stops(others, thread)
+    }
+
+    /// What an object was before an event.
+    pub(crate) fn model_before(&self, object: ObjectId, event: EventId) -> Model {
+        let object = self.object(object);
+        let next = object.events.partition_point(|&other| other < event);
+        match object.events.get(next) {
+            Some(&next) => self.events[next as usize].before.clone(),
+            None => object.model.clone(),
+        }
     }
 
     /// Where a thread did its last operation.
@@ -297,6 +360,7 @@ impl State {
             accesses: Vec::new(),
             made,
             thread: None,
+            process: None,
         });
         id
     }
@@ -307,6 +371,7 @@ impl State {
         id: ThreadId,
         hash: u64,
         name: Option<String>,
+        process: ProcessId,
         row: Row,
         time: Duration,
     ) {
@@ -321,7 +386,9 @@ impl State {
             hash,
             name,
             object,
+            process,
             pending: None,
+            cut: None,
             steps: 0,
             row,
             born: row,
@@ -337,6 +404,7 @@ impl State {
             round_before: Round::default(),
             time,
             times: Vec::new(),
+            sockets: 0,
             locals: HashMap::new(),
         });
         self.order.push(id);
@@ -405,6 +473,18 @@ impl State {
         this.round.see(sight);
     }
 
+    /// The threads of a process stop where they are: that comes after all that they have done.
+    fn stop_all(&mut self, crash: &Operation, event: EventId, row: Row) {
+        let process = self.crashed_by(crash);
+        for thread in self.threads.iter_mut().flatten() {
+            if Some(thread.process) == process && thread.cut.is_none() {
+                self.clocks.join(row, thread.row);
+                thread.cut = thread.pending.take().map(|operation| (operation, event));
+                thread.ended = true;
+            }
+        }
+    }
+
     /// A thread goes on with the operation that it has come to.
     pub(super) fn perform(&mut self, thread: ThreadId, way: Way) {
         let this = self.thread_mut(thread);
@@ -442,6 +522,10 @@ impl State {
         if let Some(after) = outcome.after {
             self.clocks.join(row, self.events[after as usize].row);
         }
+        if action == Action::Crash && outcome.answer == 1 {
+            self.stop_all(&operation, event, row);
+        }
+        let known = &mut self.objects[object.0 as usize];
         self.clocks.count(row, thread);
         if let Some(class) = action.class(way) {
             known.rows[class] = Some(match known.rows[class] {

@@ -12,14 +12,16 @@ use std::time::Duration;
 use corosensei::Yielder;
 
 use super::clocks::Row;
+use super::host::Host;
 use super::model::Model;
 use super::names::Names;
-use super::operation::{Action, ObjectId, Operation, ThreadId};
+use super::operation::{Action, ObjectId, Operation, ProcessId, ThreadId};
 use super::state::{Access, Body, State};
 use super::statics;
 use super::trap::{self, Trapped};
 use crate::panics;
 use crate::system::{Failure, FailureKind};
+use crate::target::nodes::Faults;
 
 thread_local! {
     static CURRENT: Cell<*const World> = const { Cell::new(ptr::null()) };
@@ -145,6 +147,8 @@ pub(crate) struct Setting {
     pub(crate) fruitless_turns: u32,
     /// How long a thread may run without coming to an operation.
     pub(crate) patience: Duration,
+    /// What may go wrong.
+    pub(crate) faults: Faults,
 }
 
 pub(crate) struct World {
@@ -189,7 +193,9 @@ impl World {
         state.clear();
         let name = Some("main".to_owned());
         let hash = self.names.hash(Names::MAIN);
-        state.add_thread(Names::MAIN, hash, name, Row::NOTHING, Duration::ZERO);
+        state.hosts.push(Host::first());
+        let first = ProcessId::FIRST;
+        state.add_thread(Names::MAIN, hash, name, first, Row::NOTHING, Duration::ZERO);
         state.newborn = Some((Names::MAIN, main));
     }
 
@@ -223,7 +229,7 @@ impl World {
     }
 
     /// The object behind a handle, which is `model` at first.
-    fn object(&self, handle: &Handle, model: impl FnOnce() -> Model) -> ObjectId {
+    pub(super) fn object(&self, handle: &Handle, model: impl FnOnce() -> Model) -> ObjectId {
         let key = handle.key.load(Relaxed);
         if (key >> 32) as u32 == self.serial.get() {
             return ObjectId(key as u32);
@@ -237,10 +243,11 @@ impl World {
                 ));
             }
             let state = &mut *self.state.borrow_mut();
-            let known = state.statics.get(&place).and_then(|known| known.object);
+            let owned = (state.thread(self.running.get()).process, place);
+            let known = state.statics.get(&owned).and_then(|known| known.object);
             return known.unwrap_or_else(|| {
                 let object = state.add_object(model(), Some(handle.made));
-                state.statics.entry(place).or_default().object = Some(object);
+                state.statics.entry(owned).or_default().object = Some(object);
                 object
             });
         }
@@ -269,6 +276,7 @@ impl World {
             return;
         }
         let object = self.object(handle, model);
+        self.share(object, handle);
         let me = self.running.get();
         let raced = {
             let state = &mut *self.state.borrow_mut();
@@ -315,7 +323,8 @@ impl World {
             return data;
         }
         let mut state = self.state.borrow_mut();
-        let known = state.statics.entry(place).or_default();
+        let owner = state.thread(self.running.get()).process;
+        let known = state.statics.entry((owner, place)).or_default();
         let copy = known.copy.get_or_insert_with(|| statics::Copy::of(data));
         copy.place(data)
     }
@@ -335,7 +344,32 @@ impl World {
             return None;
         }
         let object = self.object(handle, model);
+        self.share(object, handle);
         self.operate_on(object, action, at)
+    }
+
+    /// Ends the execution if the running thread comes to something that another process has.
+    #[inline]
+    fn share(&self, object: ObjectId, handle: &Handle) {
+        let mut state = self.state.borrow_mut();
+        if state.hosts.len() < 3 {
+            return;
+        }
+        let mine = state.thread(self.running.get()).process;
+        if mine == ProcessId::FIRST || mine == ProcessId::OUTSIDE {
+            return;
+        }
+        let known = &mut state.objects[object.0 as usize].process;
+        let owner = *known.get_or_insert(mine);
+        if owner != mine {
+            let name = |id: ProcessId| state.hosts[id.0 as usize].name.clone();
+            let (one, other) = (name(owner), name(mine));
+            drop(state);
+            let made = handle.made;
+            self.refuse(format!(
+                "{one} and {other} share what was made at {made}, and processes share nothing but the network"
+            ));
+        }
     }
 
     /// The same for the running thread itself.
@@ -480,15 +514,35 @@ impl World {
 
     /// A new thread, a child of the running one. It runs up to its first operation at once: nobody can notice that.
     pub(crate) fn spawn(&self, name: Option<String>, body: Body) -> ThreadId {
+        self.spawn_as(self.process(), name, body)
+    }
+
+    /// The same for a thread of a process.
+    pub(super) fn spawn_as(
+        &self,
+        process: ProcessId,
+        name: Option<String>,
+        body: Body,
+    ) -> ThreadId {
         let me = self.running.get();
         let child = {
             let mut state = self.state.borrow_mut();
+            let parent = state.thread(me);
+            let which = parent.children;
+            // The threads of a process but the first are called by its name as well.
+            let host = state.hosts.get(process.0 as usize);
+            let inside = parent.process == process && process != ProcessId::FIRST;
+            let known = match (host.filter(|_| inside), &name) {
+                (Some(host), Some(name)) => Some(format!("{}/{name}", host.name)),
+                (Some(host), None) => Some(format!("{}/thread {}", host.name, which + 1)),
+                (None, name) => name.clone(),
+            };
+            let child = self.names.child(me, which, known.as_deref());
             let this = state.thread_mut(me);
-            let which = this.children;
-            let child = self.names.child(me, which, name.as_deref());
             this.children += 1;
             let (row, time) = (this.row, this.time);
-            state.add_thread(child, self.names.hash(child), name, row, time);
+            let hash = self.names.hash(child);
+            state.add_thread(child, hash, name, process, row, time);
             state.thread_mut(child).parent = Some((me, which));
             state.newborn = Some((child, body));
             child
@@ -536,6 +590,11 @@ impl World {
                 }
             }
         }
+    }
+
+    /// What the running thread is called.
+    pub(super) fn name_of_running(&self) -> String {
+        self.names.of(self.running.get())
     }
 
     /// The object that is a thread.

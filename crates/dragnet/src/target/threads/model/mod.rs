@@ -6,13 +6,18 @@
 mod barrier;
 mod channel;
 mod condvar;
+mod faults;
+mod pipe;
 
 use std::rc::Rc;
 
-use super::operation::{Action, ThreadId, Way, Ways};
+use super::super::nodes::Faults;
+use super::operation::{Action, ProcessId, ThreadId, Way, Ways};
 use barrier::Barrier;
 use channel::Channel;
 use condvar::Condvar;
+use faults::Budgets;
+use pipe::Pipe;
 
 /// An event of one execution, by its place in it.
 pub(crate) type EventId = u32;
@@ -38,6 +43,23 @@ pub(crate) enum Model {
     },
     Once(Once),
     Barrier(Rc<Barrier>),
+    Pipe(Rc<Pipe>),
+    Process {
+        id: ProcessId,
+        /// The event with which it has come to an end for the first time.
+        over: Option<(EventId, Over)>,
+        /// Whether its first thread has ended.
+        ended: bool,
+    },
+    /// What may still go wrong.
+    Faults(Budgets),
+}
+
+/// How a process has come to its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Over {
+    Ended,
+    Crashed,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -113,6 +135,22 @@ impl Model {
         Self::Barrier(Rc::new(Barrier::new(parties)))
     }
 
+    pub(crate) fn pipe() -> Self {
+        Self::Pipe(Rc::default())
+    }
+
+    pub(crate) fn process(id: ProcessId) -> Self {
+        Self::Process {
+            id,
+            over: None,
+            ended: false,
+        }
+    }
+
+    pub(crate) fn faults(faults: &Faults) -> Self {
+        Self::Faults(Budgets::new(faults))
+    }
+
     /// Whether an operation of a thread can happen now in a certain way.
     pub(crate) fn allows(&self, thread: ThreadId, action: Action, way: Way) -> bool {
         match (self, action) {
@@ -123,6 +161,9 @@ impl Model {
             }
             (Self::Condvar(condvar), _) => condvar.allows(thread, action, way),
             (Self::Channel(channel), _) => channel.allows(thread, action, way),
+            (Self::Pipe(pipe), _) => pipe.allows(action, way),
+            (Self::Process { over, .. }, Action::Join) => over.is_some(),
+            (Self::Faults(budgets), Action::Suffer(harm)) => budgets.allow(harm, way),
             (Self::Thread { ended, .. }, Action::Join) => ended.is_some(),
             (Self::Thread { token, .. }, Action::Park { timed }) => match way {
                 Ways::COME => *token,
@@ -244,6 +285,28 @@ impl Model {
                 _ => Outcome::FAILURE,
             },
             Self::Barrier(barrier) => Rc::make_mut(barrier).perform(thread, action, event),
+            Self::Pipe(pipe) => Rc::make_mut(pipe).perform(action, way, event),
+            Self::Process { over, ended, .. } => match action {
+                Action::Join => {
+                    let (event, how) = over.expect("only what is over can be joined");
+                    Outcome::of(how == Over::Ended).after(Some(event))
+                }
+                Action::Crash => {
+                    if !*ended {
+                        over.get_or_insert((event, Over::Crashed));
+                    }
+                    Outcome::of(!*ended)
+                }
+                _ => {
+                    *ended = true;
+                    over.get_or_insert((event, Over::Ended));
+                    Outcome::SUCCESS
+                }
+            },
+            Self::Faults(budgets) => match action {
+                Action::Suffer(harm) => budgets.perform(harm, way),
+                _ => Outcome::SUCCESS,
+            },
         }
     }
 
@@ -269,3 +332,6 @@ impl Model {
 
 /// What a thread is told when the other end of a channel is gone.
 pub(crate) const GONE: u32 = 2;
+
+/// What a thread is told when a connection was broken from outside.
+pub(crate) const RESET: u32 = 3;

@@ -1,0 +1,199 @@
+//! What each process has for itself: threads, an address, sockets; and what may happen to it.
+
+use std::net::IpAddr;
+use std::panic::Location;
+use std::sync::Arc;
+
+use super::model::Model;
+use super::net::{Addresses, Socket, ip_of};
+use super::operation::{Action, Harm, ObjectId, ProcessId, ThreadId, Way};
+use super::state::Body;
+use super::world::World;
+use crate::trace::scatter;
+
+/// What the process is called that a check begins with.
+pub(super) const FIRST: &str = "main";
+
+/// A process of an execution.
+pub(super) struct Host {
+    pub(super) name: String,
+    ip: IpAddr,
+    /// What breaks when it crashes, by who has made it: which thread, and the how manyeth of its sockets.
+    sockets: Vec<((u64, u32), Arc<dyn Socket>)>,
+}
+
+impl Host {
+    fn new(name: String) -> Self {
+        Self {
+            ip: ip_of(&name),
+            name,
+            sockets: Vec::new(),
+        }
+    }
+
+    pub(super) fn first() -> Self {
+        Self::new(FIRST.to_owned())
+    }
+}
+
+impl World {
+    /// The process of the running thread.
+    pub(super) fn process(&self) -> ProcessId {
+        self.state().borrow().thread(self.running()).process
+    }
+
+    /// What it is called.
+    pub(super) fn name_of_process(&self) -> String {
+        let state = self.state().borrow();
+        let host = state.hosts.get(self.process().0 as usize);
+        host.map(|host| host.name.clone()).unwrap_or_default()
+    }
+
+    /// Its address.
+    pub(super) fn ip(&self) -> IpAddr {
+        let state = self.state().borrow();
+        let host = state.hosts.get(self.process().0 as usize);
+        host.expect("what is outside has no sockets").ip
+    }
+
+    /// A process without threads.
+    pub(super) fn add_process(
+        &self,
+        name: String,
+        at: &'static Location<'static>,
+    ) -> (ProcessId, ObjectId) {
+        let mut state = self.state().borrow_mut();
+        if state.hosts.iter().any(|host| host.name == name) {
+            drop(state);
+            self.refuse(format!("there are two processes called {name}"));
+        }
+        let id = ProcessId(state.hosts.len() as u32);
+        state.hosts.push(Host::new(name));
+        let object = state.add_object(Model::process(id), Some(at));
+        (id, object)
+    }
+
+    /// A thread with which a process begins.
+    pub(super) fn spawn_in(&self, process: ProcessId, name: String, body: Body) -> ThreadId {
+        // It knows nothing of what it did before a crash.
+        let mut state = self.state().borrow_mut();
+        state.statics.retain(|(owner, _), _| *owner != process);
+        drop(state);
+        self.spawn_as(process, Some(name), body)
+    }
+
+    /// A thread that is part of no process, and that no program knows of.
+    pub(super) fn spawn_outside(&self, name: String, body: Body) -> ThreadId {
+        self.spawn_as(ProcessId::OUTSIDE, Some(name), body)
+    }
+
+    /// Whether something of a kind may go wrong at all.
+    pub(super) fn can_suffer(&self, harm: Harm) -> bool {
+        let mut ways = 1..;
+        let mut kinds = std::iter::from_fn(|| harm.kind(ways.next()?));
+        kinds.any(|kind| self.setting.faults.budget(kind) > 0)
+    }
+
+    /// What happens to something: nothing, or one of the ways in which it may go wrong. `None` when the execution is over.
+    pub(super) fn suffer(&self, harm: Harm, at: &'static Location<'static>) -> Option<Way> {
+        if !self.can_suffer(harm) {
+            return Some(Harm::NONE);
+        }
+        let faults = {
+            let mut state = self.state().borrow_mut();
+            let budgets = || Model::faults(&self.setting.faults);
+            match state.faults {
+                Some(object) => object,
+                None => {
+                    let object = state.add_object(budgets(), None);
+                    state.faults = Some(object);
+                    object
+                }
+            }
+        };
+        self.operate_on(faults, Action::Suffer(harm), at)
+    }
+
+    /// Has something break at some time or never, if that may be.
+    pub(super) fn tempt(&self, harm: Harm, name: String, breaks: impl FnOnce() + 'static) {
+        if self.can_suffer(harm) {
+            let at = Location::caller();
+            self.spawn_outside(
+                name,
+                Box::new(move || {
+                    let world = super::world::current();
+                    if world.and_then(|world| world.suffer(harm, at)) == Some(Harm::DONE) {
+                        breaks();
+                    }
+                }),
+            );
+        }
+    }
+
+    /// Takes note of a socket of the running thread's process, if that may crash.
+    pub(super) fn keep<S: Socket + 'static>(&self, socket: &Arc<S>) {
+        if !self.can_suffer(Harm::ToProcess) {
+            return;
+        }
+        let process = self.process().0 as usize;
+        let mut state = self.state().borrow_mut();
+        let thread = state.thread_mut(self.running());
+        thread.sockets += 1;
+        let maker = (thread.hash, thread.sockets);
+        if let Some(host) = state.hosts.get_mut(process) {
+            host.sockets
+                .push((maker, Arc::clone(socket) as Arc<dyn Socket>));
+        }
+    }
+
+    /// Forgets a socket that is closed. A process that crashes while it closes one has it still.
+    pub(super) fn give_up<S: Socket + 'static>(&self, socket: &Arc<S>) {
+        if self.is_over() || !self.can_suffer(Harm::ToProcess) {
+            return;
+        }
+        let process = self.process().0 as usize;
+        let this = Arc::as_ptr(socket).cast::<()>();
+        let mut state = self.state().borrow_mut();
+        if let Some(host) = state.hosts.get_mut(process) {
+            let is_other = |other: &Arc<dyn Socket>| Arc::as_ptr(other).cast::<()>() != this;
+            host.sockets.retain(|(_, other)| is_other(other));
+        }
+    }
+
+    /// What the threads of a process have made and not given up. The order does not depend on who was first.
+    pub(super) fn sockets_of(&self, process: ProcessId) -> Vec<Arc<dyn Socket>> {
+        let mut state = self.state().borrow_mut();
+        let host = &mut state.hosts[process.0 as usize];
+        let mut sockets = std::mem::take(&mut host.sockets);
+        sockets.sort_unstable_by_key(|&(maker, _)| maker);
+        sockets.into_iter().map(|(_, socket)| socket).collect()
+    }
+
+    /// Forgets all that was open when the execution ended. Sockets that have not been accepted are dropped with it.
+    pub(super) fn forget_sockets(&self) {
+        let mut state = self.state().borrow_mut();
+        let hosts = state.hosts.iter_mut();
+        let sockets: Vec<_> = hosts
+            .flat_map(|host| std::mem::take(&mut host.sockets))
+            .collect();
+        drop(state);
+        drop(sockets);
+    }
+
+    /// A number for a port, another one each time.
+    pub(super) fn draw_port(&self) -> u64 {
+        let mut state = self.state().borrow_mut();
+        let thread = state.thread_mut(self.running());
+        thread.sockets += 1;
+        scatter(thread.hash ^ scatter(u64::from(thread.sockets)))
+    }
+
+    pub(super) fn with_addresses<R>(&self, ask: impl FnOnce(&mut Addresses) -> R) -> R {
+        ask(&mut self.state().borrow_mut().addresses)
+    }
+
+    /// An object that no other execution knows.
+    pub(super) fn add_object(&self, model: Model) -> ObjectId {
+        self.state().borrow_mut().add_object(model, None)
+    }
+}
