@@ -51,6 +51,21 @@ fn has_executions(name: &str, parameters: &[(&str, &str)], expected: u64) {
 }
 
 #[test]
+fn the_accumulator_has_as_many_executions_as_are_known() {
+    has_executions("accumulator", &[], 18);
+    let of = |numbers, servers, expected| {
+        let parameters = [("numbers", numbers), ("servers", servers)];
+        has_executions("accumulator-replicas", &parameters, expected);
+    };
+    of("0", "1", 1);
+    of("2", "1", 3);
+    of("2", "2", 9);
+    of("2", "3", 27);
+    of("4", "3", 125);
+    of("1", "5", 32);
+}
+
+#[test]
 fn a_writer_and_readers_have_an_execution_for_each_set_of_readers_that_come_first() {
     has_executions("readers", &[("n", "0")], 1);
     has_executions("readers", &[("n", "2")], 4);

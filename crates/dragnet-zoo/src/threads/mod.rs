@@ -1,11 +1,12 @@
 //! Programs with threads.
 //!
-//! Each is written as it would be on `std`, with the imports of what threads share taken from [`dragnet::sync`] and
-//! [`dragnet::thread`].
+//! Each is written as it would be on `std`, with the imports of what threads share taken from [`dragnet::sync`],
+//! [`dragnet::thread`] and [`dragnet::net`].
 
 use dragnet::Entry;
 use dragnet::thread::{Builder, JoinHandle};
 
+pub mod accumulator;
 pub mod bounded_queue;
 pub mod connection_pool;
 pub mod file_system;
@@ -20,6 +21,8 @@ pub mod work_stealing;
 /// Every bundled program with threads.
 pub fn entries() -> Vec<Entry> {
     vec![
+        accumulator::entry(),
+        accumulator::replicas_entry(),
         readers::entry(),
         last_zero::entry(),
         indexer::entry(),
