@@ -81,6 +81,7 @@
 mod catalog;
 mod check;
 mod explore;
+pub mod future;
 mod named;
 mod panics;
 mod property;
@@ -96,7 +97,7 @@ pub use catalog::{Bug, Entry, Parameter, Selection, SelectionError, Setup, Value
 pub use check::{AnyCheck, Check, Engine, Options, Pruning, Reduction};
 pub use explore::{Control, Progress};
 #[cfg(not(feature = "threads"))]
-pub use std::{hint, sync, thread, thread_local};
+pub use std::{hint, sync, thread, thread_local, time};
 pub use system::{ComponentId, EventKind, Failure, FailureKind, Successor, System};
 pub use target::nodes::{
     ByDebug, BySerde, Cluster, Context, Determinism, Digest, DigestOf, Digested, Either, Faults,

@@ -780,6 +780,11 @@ impl World {
         state.newborn = Some((Names::MAIN, main));
     }
 
+    /// The number of the execution, which no other has.
+    pub(crate) fn serial(&self) -> u32 {
+        self.serial.get()
+    }
+
     pub(super) fn state(&self) -> &RefCell<State> {
         &self.state
     }
