@@ -226,7 +226,10 @@ impl<T> Future for Send<'_, T> {
         {
             return Poll::Pending;
         }
-        let message = this.message.take().expect("it is not polled when it is ready");
+        let message = this
+            .message
+            .take()
+            .expect("it is not polled when it is ready");
         let mut queue = lock(&this.shared.queue);
         if let Some(waiter) = this.waiter.take() {
             queue.forget(&waiter);

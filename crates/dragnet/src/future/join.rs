@@ -1,7 +1,7 @@
 //! All of several futures, polled by one task.
 
-use std::future::poll_fn;
-use std::task::Poll;
+use std::pin::Pin;
+use std::task::{Context, Poll};
 
 /// Waits for all of several futures, which this task polls in turn, and gives what they have come to.
 ///
@@ -67,28 +67,54 @@ where
 /// let squares = block_on(join_all(tasks));
 /// assert_eq!(squares.into_iter().flatten().collect::<Vec<_>>(), [0, 1, 4]);
 /// ```
-pub async fn join_all<I>(futures: I) -> Vec<<I::Item as IntoFuture>::Output>
+pub fn join_all<I>(futures: I) -> impl Future<Output = Vec<<I::Item as IntoFuture>::Output>>
 where
     I: IntoIterator,
     I::Item: IntoFuture,
 {
     let futures = futures.into_iter().map(IntoFuture::into_future);
-    let mut futures: Vec<_> = futures.map(|future| Some(Box::pin(future))).collect();
-    let mut ended: Vec<_> = futures.iter().map(|_| None).collect();
-    poll_fn(|context| {
-        for (future, ended) in futures.iter_mut().zip(&mut ended) {
-            if let Some(waiting) = future
-                && let Poll::Ready(done) = waiting.as_mut().poll(context)
-            {
-                *future = None;
-                *ended = Some(done);
+    JoinAll {
+        parts: futures
+            .map(|future| Part::Waits(Box::pin(future)))
+            .collect(),
+    }
+}
+
+// A type of its own, so that its futures hear where it is awaited, which an `async` block does not tell.
+struct JoinAll<F: Future> {
+    parts: Vec<Part<F>>,
+}
+
+enum Part<F: Future> {
+    Waits(Pin<Box<F>>),
+    Done(F::Output),
+}
+
+// What futures come to is never pinned.
+impl<F: Future> Unpin for JoinAll<F> {}
+
+impl<F: Future> Future for JoinAll<F> {
+    type Output = Vec<F::Output>;
+
+    #[track_caller]
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        let mut all_done = true;
+        for part in &mut self.parts {
+            if let Part::Waits(future) = part {
+                match future.as_mut().poll(context) {
+                    Poll::Ready(done) => *part = Part::Done(done),
+                    Poll::Pending => all_done = false,
+                }
             }
         }
-        match futures.iter().all(Option::is_none) {
-            true => Poll::Ready(()),
-            false => Poll::Pending,
+        if !all_done {
+            return Poll::Pending;
         }
-    })
-    .await;
-    ended.into_iter().flatten().collect()
+        let parts = std::mem::take(&mut self.parts).into_iter();
+        let ended = parts.filter_map(|part| match part {
+            Part::Done(done) => Some(done),
+            Part::Waits(_) => None,
+        });
+        Poll::Ready(ended.collect())
+    }
 }

@@ -30,9 +30,9 @@
 //! inside of [`block_on`] and [`spawn`] only, and not under the executors of other libraries.
 
 mod channel;
-mod poller;
 mod join;
 pub mod oneshot;
+mod poller;
 mod select;
 mod task;
 mod timer;
@@ -44,8 +44,8 @@ pub use channel::{
     Receiver, Recv, RecvError, Send, SendError, Sender, TryRecvError, TrySendError, bounded,
     channel,
 };
-pub use poller::block_on;
 pub use join::{join, join_all};
+pub use poller::block_on;
 pub use select::{Either, select, select_all};
 pub use task::{JoinError, JoinHandle, spawn};
 pub use timer::{Elapsed, Sleep, YieldNow, sleep, timeout, yield_now};

@@ -1,12 +1,14 @@
 //! Polls a future on the thread that calls, which waits in between.
 
 use std::cell::{Cell, RefCell};
+use std::panic::Location;
 use std::pin::{Pin, pin};
 use std::rc::Rc;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::SeqCst;
 use std::sync::{Arc, Weak};
 use std::task::{Context, Poll, Wake, Waker};
+use std::time::Duration;
 
 use crate::thread::{self, Thread};
 use crate::time::Instant;
@@ -21,7 +23,7 @@ use crate::time::Instant;
 /// the wake-ups of the others that are polled there.
 #[track_caller]
 pub fn block_on<F: IntoFuture>(future: F) -> F::Output {
-    let poller = Poller::new();
+    let poller = Poller::new(Location::caller());
     let done = poller.poll(pin!(future.into_future()), || false);
     done.expect("nobody stops it")
 }
@@ -33,6 +35,8 @@ pub(super) struct Poller {
     alarms: RefCell<Vec<Weak<Alarm>>>,
     /// Whether it waits for nothing, and only lets others go first.
     yields: Cell<bool>,
+    /// Where the future waits, as far as that is known: otherwise where it comes from.
+    place: Cell<&'static Location<'static>>,
 }
 
 /// Wakes a thread that polls a future.
@@ -56,21 +60,32 @@ crate::thread_local! {
 }
 
 /// Whether this thread is one of an execution under a check.
+#[cfg(feature = "threads")]
 fn is_checked() -> bool {
-    #[cfg(feature = "threads")]
-    let checked = crate::target::threads::world::current().is_some();
-    #[cfg(not(feature = "threads"))]
-    let checked = false;
-    checked
+    crate::target::threads::world::current().is_some()
+}
+
+#[cfg(not(feature = "threads"))]
+fn is_checked() -> bool {
+    false
+}
+
+#[cfg(feature = "threads")]
+use crate::thread::park_at;
+
+#[cfg(not(feature = "threads"))]
+fn park_at(time: Option<Duration>, _at: &'static Location<'static>) {
+    match time {
+        None => thread::park(),
+        Some(time) => thread::park_timeout(time),
+    }
 }
 
 impl Wake for Signal {
-    #[track_caller]
     fn wake(self: Arc<Self>) {
         self.wake_by_ref();
     }
 
-    #[track_caller]
     fn wake_by_ref(self: &Arc<Self>) {
         self.woken.store(true, SeqCst);
         self.thread.unpark();
@@ -78,8 +93,8 @@ impl Wake for Signal {
 }
 
 impl Poller {
-    /// The thread that calls.
-    pub(super) fn new() -> Rc<Self> {
+    /// The thread that calls, for a future that comes from `origin`.
+    pub(super) fn new(origin: &'static Location<'static>) -> Rc<Self> {
         let signal = Arc::new(Signal {
             woken: AtomicBool::new(false),
             thread: thread::current(),
@@ -91,6 +106,7 @@ impl Poller {
             waker,
             alarms: RefCell::default(),
             yields: Cell::new(false),
+            place: Cell::new(origin),
         })
     }
 
@@ -103,8 +119,14 @@ impl Poller {
         &self.waker
     }
 
+    /// Takes note of where the future that is polled on this thread waits: a deadlock is told with that.
+    pub(super) fn note(place: &'static Location<'static>) {
+        if let Some(poller) = Self::current() {
+            poller.place.set(place);
+        }
+    }
+
     /// Polls a future until it is ready, or until it is to stop.
-    #[track_caller]
     pub(super) fn poll<F: Future>(
         self: &Rc<Self>,
         mut future: Pin<&mut F>,
@@ -122,19 +144,15 @@ impl Poller {
     }
 
     /// Waits until the future may be ready.
-    #[track_caller]
     fn wait(&self) {
         if self.yields.take() {
             thread::yield_now();
         } else if is_checked() || !self.signal.woken.swap(false, SeqCst) {
-            match self.next_alarm() {
-                None => thread::park(),
-                Some(at) => {
-                    let left = at.saturating_duration_since(Instant::now());
-                    if !left.is_zero() {
-                        thread::park_timeout(left);
-                    }
-                }
+            let left = self
+                .next_alarm()
+                .map(|at| at.saturating_duration_since(Instant::now()));
+            if left != Some(Duration::ZERO) {
+                park_at(left, self.place.get());
             }
         }
         self.ring();
@@ -148,7 +166,6 @@ impl Poller {
     }
 
     /// Wakes those for whom it is late enough.
-    #[track_caller]
     fn ring(&self) {
         if self.alarms.borrow().is_empty() {
             return;
@@ -216,7 +233,6 @@ impl Drop for Turn {
 #[cfg(test)]
 mod tests {
     use std::future::poll_fn;
-    use std::time::Duration;
 
     use super::*;
 
@@ -253,7 +269,7 @@ mod tests {
 
     #[test]
     fn alarms_that_were_dropped_do_not_ring() {
-        let poller = Poller::new();
+        let poller = Poller::new(Location::caller());
         let soon = Instant::now();
         let kept = poller.set_alarm(soon + Duration::from_secs(60), poller.waker());
         drop(poller.set_alarm(soon, poller.waker()));

@@ -1,8 +1,7 @@
 //! The first of several futures.
 
-use std::future::poll_fn;
-use std::pin::pin;
-use std::task::Poll;
+use std::pin::Pin;
+use std::task::{Context, Poll};
 
 /// What one of two has come to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -27,20 +26,33 @@ pub enum Either<L, R> {
 ///     assert_eq!(select(pending::<u32>(), later).await, Either::Right("later"));
 /// });
 /// ```
-pub async fn select<L, R>(left: L, right: R) -> Either<L::Output, R::Output>
+pub fn select<L, R>(left: L, right: R) -> impl Future<Output = Either<L::Output, R::Output>>
 where
     L: IntoFuture,
     R: IntoFuture,
 {
-    let mut left = pin!(left.into_future());
-    let mut right = pin!(right.into_future());
-    poll_fn(move |context| {
-        if let Poll::Ready(done) = left.as_mut().poll(context) {
+    Select {
+        left: Box::pin(left.into_future()),
+        right: Box::pin(right.into_future()),
+    }
+}
+
+// A type of its own, as those below, so that its futures hear where it is awaited, which an `async` block does not tell.
+struct Select<L, R> {
+    left: Pin<Box<L>>,
+    right: Pin<Box<R>>,
+}
+
+impl<L: Future, R: Future> Future for Select<L, R> {
+    type Output = Either<L::Output, R::Output>;
+
+    #[track_caller]
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        if let Poll::Ready(done) = self.left.as_mut().poll(context) {
             return Poll::Ready(Either::Left(done));
         }
-        right.as_mut().poll(context).map(Either::Right)
-    })
-    .await
+        self.right.as_mut().poll(context).map(Either::Right)
+    }
 }
 
 /// Waits for one of several futures, the first in order if more are ready, and says which one it was. The others are
@@ -59,21 +71,31 @@ where
 ///
 /// # Panics
 /// When there are none.
-pub async fn select_all<I>(futures: I) -> (<I::Item as IntoFuture>::Output, usize)
+pub fn select_all<I>(futures: I) -> impl Future<Output = (<I::Item as IntoFuture>::Output, usize)>
 where
     I: IntoIterator,
     I::Item: IntoFuture,
 {
     let futures = futures.into_iter().map(IntoFuture::into_future);
-    let mut futures: Vec<_> = futures.map(Box::pin).collect();
+    let futures: Vec<_> = futures.map(Box::pin).collect();
     assert!(!futures.is_empty(), "there is nothing to select from");
-    poll_fn(move |context| {
-        for (which, future) in futures.iter_mut().enumerate() {
+    SelectAll { futures }
+}
+
+struct SelectAll<F> {
+    futures: Vec<Pin<Box<F>>>,
+}
+
+impl<F: Future> Future for SelectAll<F> {
+    type Output = (F::Output, usize);
+
+    #[track_caller]
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        for (which, future) in self.futures.iter_mut().enumerate() {
             if let Poll::Ready(done) = future.as_mut().poll(context) {
                 return Poll::Ready((done, which));
             }
         }
         Poll::Pending
-    })
-    .await
+    }
 }

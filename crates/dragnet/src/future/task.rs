@@ -2,6 +2,7 @@
 
 use std::any::Any;
 use std::fmt::{self, Debug};
+use std::panic::Location;
 use std::pin::{Pin, pin};
 use std::sync::PoisonError;
 use std::task::{Context, Poll, Waker};
@@ -39,7 +40,8 @@ where
         }),
     });
     let inside = Arc::clone(&task);
-    let thread = thread::spawn(move || run(&inside, future));
+    let origin = Location::caller();
+    let thread = thread::spawn(move || run(&inside, future, origin));
     JoinHandle {
         task,
         thread: Some(thread),
@@ -70,8 +72,8 @@ enum End<T> {
 }
 
 /// What a task's thread does.
-fn run<F: Future>(task: &Task<F::Output>, future: F) {
-    let poller = Poller::new();
+fn run<F: Future>(task: &Task<F::Output>, future: F, origin: &'static Location<'static>) {
+    let poller = Poller::new(origin);
     *task.waker.lock().unwrap_or_else(PoisonError::into_inner) = Some(poller.waker().clone());
     let mut ending = Ending {
         task,

@@ -1,13 +1,13 @@
 //! Waiting for time to pass, and for others to have their turn.
 
 use std::fmt::{self, Debug};
+use std::panic::Location;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
 use super::poller::{Alarm, Poller};
-use super::select::{Either, select};
 use crate::time::Instant;
 
 /// Waits until so much time has passed since this was called.
@@ -39,7 +39,9 @@ pub struct Sleep {
 impl Future for Sleep {
     type Output = ();
 
+    #[track_caller]
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
+        Poller::note(Location::caller());
         let Some(until) = self.until else {
             return Poll::Pending;
         };
@@ -78,12 +80,29 @@ pub fn timeout<F: IntoFuture>(
     time: Duration,
     future: F,
 ) -> impl Future<Output = Result<F::Output, Elapsed>> {
-    let (future, sleep) = (future.into_future(), sleep(time));
-    async {
-        match select(future, sleep).await {
-            Either::Left(done) => Ok(done),
-            Either::Right(()) => Err(Elapsed),
+    Timeout {
+        future: Box::pin(future.into_future()),
+        sleep: sleep(time),
+    }
+}
+
+// A type of its own, so that the future hears where it is awaited, which an `async` block does not tell.
+struct Timeout<F> {
+    future: Pin<Box<F>>,
+    sleep: Sleep,
+}
+
+impl<F: Future> Future for Timeout<F> {
+    type Output = Result<F::Output, Elapsed>;
+
+    #[track_caller]
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        if let Poll::Ready(done) = self.future.as_mut().poll(context) {
+            return Poll::Ready(Ok(done));
         }
+        Pin::new(&mut self.sleep)
+            .poll(context)
+            .map(|()| Err(Elapsed))
     }
 }
 

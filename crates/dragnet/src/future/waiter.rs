@@ -1,7 +1,9 @@
 //! One task that waits, as those know it who can wake it.
 
+use std::panic::Location;
 use std::task::{Context, Waker};
 
+use super::poller::Poller;
 use crate::sync::Arc;
 use crate::sync::atomic::AtomicBool;
 use crate::sync::atomic::Ordering::SeqCst;
@@ -19,6 +21,7 @@ pub(super) struct Waiter {
 impl Waiter {
     #[track_caller]
     pub(super) fn new(context: &Context<'_>) -> Arc<Self> {
+        Poller::note(Location::caller());
         Arc::new(Self {
             called: AtomicBool::new(false),
             waker: context.waker().clone(),
@@ -28,7 +31,11 @@ impl Waiter {
     /// Whether the task that is polled waits with this and has not been called.
     #[track_caller]
     pub(super) fn still_waits(&self, context: &Context<'_>) -> bool {
-        self.waker.will_wake(context.waker()) && !self.called.load(SeqCst)
+        let waits = self.waker.will_wake(context.waker()) && !self.called.load(SeqCst);
+        if waits {
+            Poller::note(Location::caller());
+        }
+        waits
     }
 
     /// What it waits for has changed.

@@ -1178,6 +1178,10 @@ impl World {
 
     /// Takes note of what a value was before the last operation of the running thread, and after it.
     pub(crate) fn tell(&self, before: String, after: String) {
+        // What a thread does on its way out is not that operation.
+        if self.over.get() {
+            return;
+        }
         let mut state = self.state.borrow_mut();
         state.thread_mut(self.running.get()).values = Some((before, after));
     }

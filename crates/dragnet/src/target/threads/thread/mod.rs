@@ -285,26 +285,28 @@ pub fn current() -> Thread {
 /// Waits until somebody unparks this thread.
 #[track_caller]
 pub fn park() {
-    match world::current() {
-        None => std::thread::park(),
-        Some(world) => {
-            let park = Action::Park { timed: false };
-            world.operate_on_self(park, Location::caller());
-        }
-    }
+    park_at(None, Location::caller());
 }
 
 /// Waits until somebody unparks this thread, or the time is over.
 #[track_caller]
 pub fn park_timeout(time: Duration) {
-    match world::current() {
-        None => std::thread::park_timeout(time),
-        Some(world) => {
-            let park = Action::Park { timed: true };
-            if world.operate_on_self(park, Location::caller()) == Some(0) {
-                world.pass(time);
-            }
+    park_at(Some(time), Location::caller());
+}
+
+/// Waits until somebody unparks this thread, or the time is over if there is one, as if that stood somewhere else.
+pub(crate) fn park_at(time: Option<Duration>, at: &'static Location<'static>) {
+    let Some(world) = world::current() else {
+        match time {
+            None => std::thread::park(),
+            Some(time) => std::thread::park_timeout(time),
         }
+        return;
+    };
+    let timed = time.is_some();
+    let answer = world.operate_on_self(Action::Park { timed }, at);
+    if let (Some(0), Some(time)) = (answer, time) {
+        world.pass(time);
     }
 }
 
