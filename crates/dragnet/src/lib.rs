@@ -85,6 +85,7 @@ pub mod future;
 mod named;
 mod panics;
 mod property;
+pub mod rand;
 mod sterile;
 mod system;
 mod tables;

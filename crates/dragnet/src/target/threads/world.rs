@@ -103,6 +103,9 @@ const HEADROOM: usize = 24 << 10;
 /// How often a thread may catch that, or go on with something else on its way out.
 const PATIENCE: u32 = 1_000;
 
+/// The odd number nearest to 2^64 by the golden ratio: its multiples, scattered, are the generator SplitMix64.
+const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
+
 /// A place in an object by which each execution knows it again.
 pub(crate) struct Handle {
     /// The number of the execution that uses it, and that of the object there.
@@ -150,6 +153,8 @@ pub(crate) struct Setting {
     pub(crate) fruitless_turns: u32,
     /// How long a thread may run without coming to an operation.
     pub(crate) patience: Duration,
+    /// What random numbers follow from.
+    pub(crate) seed: u64,
 }
 
 /// The threads of all executions: each by whose child it is, and the how manyeth.
@@ -311,6 +316,8 @@ pub(crate) struct Thread {
     /// What time it was for it at each of its events, if time has passed for anybody.
     times: Vec<Duration>,
     locals: HashMap<usize, Box<dyn Any>>,
+    /// How many random numbers it has drawn.
+    drawn: u64,
 }
 
 /// What a thread has seen since it last did something, or saw something new: whether it goes round and round.
@@ -482,6 +489,11 @@ impl State {
         before.filter(|other| other.made == made).count()
     }
 
+    /// Whether a thread has drawn a random number.
+    pub(crate) fn has_drawn(&self) -> bool {
+        self.threads.iter().flatten().any(|thread| thread.drawn > 0)
+    }
+
     /// How many objects there are.
     pub(crate) fn objects(&self) -> usize {
         self.objects.len()
@@ -605,6 +617,7 @@ impl State {
             time,
             times: Vec::new(),
             locals: HashMap::new(),
+            drawn: 0,
         });
         self.order.push(id);
     }
@@ -1212,6 +1225,15 @@ impl World {
             .thread_mut(self.running.get())
             .locals
             .insert(key, value);
+    }
+
+    /// The next random number of the running thread, from the seed, the thread, and how many it has drawn.
+    pub(crate) fn draw(&self) -> u64 {
+        let mut state = self.state.borrow_mut();
+        let this = state.thread_mut(self.running.get());
+        this.drawn += 1;
+        let begin = scatter(scatter(self.setting.seed) ^ this.hash);
+        scatter(begin.wrapping_add(this.drawn.wrapping_mul(GOLDEN)))
     }
 
     /// The time as the running thread knows it.
