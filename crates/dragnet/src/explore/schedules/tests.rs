@@ -27,6 +27,7 @@ fn program_with(spurious_wakeups: u32, main: impl Fn() + Send + Sync + 'static) 
         panics_are_fine: false,
         fruitless_turns: 100,
         patience: std::time::Duration::from_secs(60),
+        seed: 0,
     };
     Arc::new(Program::new(Box::new(main), setting))
 }
