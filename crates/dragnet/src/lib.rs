@@ -73,10 +73,10 @@
 //! from the node, its state and its input; hash maps get the same keys; and each run has a thread of its own, with
 //! fresh thread-locals. Other threads keep the real clock and real random numbers.
 //!
-//! `threads`: [`sync`], [`thread`](mod@thread), [`hint`](mod@hint) and [`thread_local!`] are stand-ins for those of `std`.
-//! Under a check each operation on them is a place where another thread may go on; everywhere else they do what the real
-//! ones do. Without the feature they are the real ones, so a program can use them always. [`future`] is built from them,
-//! and [`rand`] draws numbers that are the same in every execution; both are there without the feature too.
+//! `threads`: [`sync`], [`thread`](mod@thread), [`time`](mod@time), [`hint`](mod@hint) and [`thread_local!`] are stand-ins
+//! for those of `std`. Under a check each operation on them is a place where another thread may go on; everywhere else they
+//! do what the real ones do. Without the feature they are the real ones, so a program can use them always. [`future`] is
+//! built from them, and [`rand`] draws numbers that are the same in every execution; both are there without the feature too.
 //!
 //! `rand_core`: the generator of [`rand`] is one for the crate `rand`.
 

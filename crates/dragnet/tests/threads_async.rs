@@ -560,6 +560,87 @@ fn futures_inside_of_futures_block_without_taking_wake_ups() {
 }
 
 #[test]
+fn every_reduction_runs_the_same_classes() {
+    let programs: [(&str, fn()); 4] = [
+        ("two senders and one place", || {
+            block_on(async {
+                let (sender, mut receiver) = bounded(1);
+                let hasty = sender.clone();
+                spawn(async move {
+                    let _either = timeout(SECOND, hasty.send(1)).await;
+                });
+                spawn(async move { sender.send(2).await.unwrap() });
+                while receiver.recv().await.is_ok() {}
+            });
+        }),
+        ("a task that is aborted while it selects", || {
+            block_on(async {
+                let (sender, mut receiver) = channel();
+                let task = spawn(async move {
+                    let _either = select(receiver.recv(), sleep(SECOND)).await;
+                    let _next = receiver.recv().await;
+                });
+                let other = spawn(async move {
+                    for number in 0..2 {
+                        let _either = sender.send(number).await;
+                        sleep(SECOND).await;
+                    }
+                });
+                task.abort();
+                let _either = task.await;
+                other.await.unwrap();
+            });
+        }),
+        ("three tasks and one value", || {
+            block_on(async {
+                let value = Arc::new(AtomicU32::new(0));
+                join_all([(); 3].map(|()| {
+                    let value = Arc::clone(&value);
+                    spawn(async move { value.fetch_add(1, SeqCst) })
+                }))
+                .await;
+            });
+        }),
+        ("two tasks that ask again and again", || {
+            block_on(async {
+                let (there, mut asked) = channel();
+                let (back, mut answered) = channel();
+                let task = spawn(async move {
+                    while timeout(SECOND, asked.recv()).await.is_err() {}
+                    back.send(1).await.unwrap();
+                });
+                there.send(1).await.unwrap();
+                while timeout(SECOND, answered.recv()).await.is_err() {}
+                task.await.unwrap();
+            });
+        }),
+    ];
+    for (name, program) in programs {
+        let run = |reduction| {
+            let check = Check::new(Threads::new(program)).reduction(reduction);
+            executions(&check.run())
+        };
+        let classes = run(Reduction::Sleep);
+        assert!(classes > 100, "{name} has {classes}");
+        for reduction in [Reduction::Source, Reduction::Optimal] {
+            assert_eq!(run(reduction), classes, "{name}, {reduction}");
+        }
+    }
+}
+
+#[test]
+fn what_tasks_hold_goes_from_thread_to_thread() {
+    fn moves<T: Send + Unpin>(_: &T) {}
+    let (sender, mut receiver) = channel::<u32>();
+    moves(&sleep(SECOND));
+    moves(&yield_now());
+    moves(&timeout(SECOND, sender.send(1)));
+    moves(&select(receiver.recv(), sleep(SECOND)));
+    moves(&join_all([oneshot::channel::<u32>().1]));
+    moves(&spawn(async { 1 }));
+}
+
+#[test]
 fn outside_of_a_check_tasks_run_in_real_time() {
     let began = std::time::Instant::now();
     let moment = Duration::from_millis(20);

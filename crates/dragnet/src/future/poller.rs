@@ -134,7 +134,9 @@ impl Poller {
     ) -> Option<F::Output> {
         let _turn = Turn::begin(self);
         let mut context = Context::from_waker(&self.waker);
+        let origin = self.place.get();
         while !is_stopped() {
+            self.place.set(origin);
             if let Poll::Ready(done) = future.as_mut().poll(&mut context) {
                 return Some(done);
             }
