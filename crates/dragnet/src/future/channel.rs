@@ -159,8 +159,8 @@ impl<T> Sender<T> {
     ///     assert_eq!(sender.send(2).await, Err(SendError(2)));
     /// });
     /// ```
-    pub fn send(&self, message: T) -> Send<'_, T> {
-        Send {
+    pub fn send(&self, message: T) -> Sending<'_, T> {
+        Sending {
             shared: &self.shared,
             message: Some(message),
             waiter: None,
@@ -206,16 +206,16 @@ impl<T> Debug for Sender<T> {
 
 /// A message on its way: what [`Sender::send`] makes.
 #[must_use = "futures do nothing unless they are awaited"]
-pub struct Send<'a, T> {
+pub struct Sending<'a, T> {
     shared: &'a Shared<T>,
     message: Option<T>,
     waiter: Option<Arc<Waiter>>,
 }
 
 // The message is never pinned.
-impl<T> Unpin for Send<'_, T> {}
+impl<T> Unpin for Sending<'_, T> {}
 
-impl<T> Future for Send<'_, T> {
+impl<T> Future for Sending<'_, T> {
     type Output = Result<(), SendError<T>>;
 
     #[track_caller]
@@ -249,7 +249,7 @@ impl<T> Future for Send<'_, T> {
     }
 }
 
-impl<T> Drop for Send<'_, T> {
+impl<T> Drop for Sending<'_, T> {
     #[track_caller]
     fn drop(&mut self) {
         let Some(waiter) = self.waiter.take() else {
@@ -264,9 +264,9 @@ impl<T> Drop for Send<'_, T> {
     }
 }
 
-impl<T> Debug for Send<'_, T> {
+impl<T> Debug for Sending<'_, T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Send").finish_non_exhaustive()
+        f.debug_struct("Sending").finish_non_exhaustive()
     }
 }
 
@@ -288,8 +288,8 @@ impl<T> Receiver<T> {
     /// sender.try_send("first").unwrap();
     /// assert_eq!(block_on(receiver.recv()), Ok("first"));
     /// ```
-    pub fn recv(&mut self) -> Recv<'_, T> {
-        Recv { receiver: self }
+    pub fn recv(&mut self) -> Receiving<'_, T> {
+        Receiving { receiver: self }
     }
 
     /// A message, if there is one.
@@ -327,11 +327,11 @@ impl<T> Debug for Receiver<T> {
 /// Waits for a message: what [`Receiver::recv`] makes.
 #[derive(Debug)]
 #[must_use = "futures do nothing unless they are awaited"]
-pub struct Recv<'a, T> {
+pub struct Receiving<'a, T> {
     receiver: &'a mut Receiver<T>,
 }
 
-impl<T> Future for Recv<'_, T> {
+impl<T> Future for Receiving<'_, T> {
     type Output = Result<T, RecvError>;
 
     #[track_caller]

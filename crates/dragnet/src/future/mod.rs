@@ -41,8 +41,8 @@ mod waiter;
 #[doc(inline)]
 pub use crate::__join as join;
 pub use channel::{
-    Receiver, Recv, RecvError, Send, SendError, Sender, TryRecvError, TrySendError, bounded,
-    channel,
+    Receiver, Receiving, RecvError, SendError, Sender, Sending, TryRecvError, TrySendError,
+    bounded, channel,
 };
 pub use join::{join, join_all};
 pub use poller::block_on;
