@@ -72,18 +72,22 @@
 //! their source. The time begins anew in every run of a handler and moves when somebody looks; random numbers follow
 //! from the node, its state and its input; hash maps get the same keys; and each run has a thread of its own, with
 //! fresh thread-locals. Other threads keep the real clock and real random numbers.
-
 //!
-//! `threads`: [`sync`], [`thread`](mod@thread), [`hint`](mod@hint) and [`thread_local!`] are stand-ins for those of `std`.
-//! Under a check each operation on them is a place where another thread may go on; everywhere else they do what the real
-//! ones do. Without the feature they are the real ones, so a program can use them always.
+//! `threads`: [`sync`], [`thread`](mod@thread), [`time`](mod@time), [`hint`](mod@hint) and [`thread_local!`] are stand-ins
+//! for those of `std`. Under a check each operation on them is a place where another thread may go on; everywhere else they
+//! do what the real ones do. Without the feature they are the real ones, so a program can use them always. [`future`] is
+//! built from them, and [`rand`] draws numbers that are the same in every execution; both are there without the feature too.
+//!
+//! `rand_core`: the generator of [`rand`] is one for the crate `rand`.
 
 mod catalog;
 mod check;
 mod explore;
+pub mod future;
 mod named;
 mod panics;
 mod property;
+pub mod rand;
 mod sterile;
 mod system;
 mod tables;
@@ -96,7 +100,7 @@ pub use catalog::{Bug, Entry, Parameter, Selection, SelectionError, Setup, Value
 pub use check::{AnyCheck, Check, Engine, Options, Pruning, Reduction};
 pub use explore::{Control, Progress};
 #[cfg(not(feature = "threads"))]
-pub use std::{hint, sync, thread, thread_local};
+pub use std::{hint, sync, thread, thread_local, time};
 pub use system::{ComponentId, EventKind, Failure, FailureKind, Successor, System};
 pub use target::nodes::{
     ByDebug, BySerde, Cluster, Context, Determinism, Digest, DigestOf, Digested, Either, Faults,

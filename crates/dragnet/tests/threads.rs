@@ -110,6 +110,28 @@ fn a_deadlock_says_who_holds_what_and_who_waits_where() {
     );
 }
 
+/// Writes to a value when it is dropped.
+struct Parting(Arc<AtomicU32>);
+
+impl Drop for Parting {
+    fn drop(&mut self) {
+        self.0.store(9, SeqCst);
+    }
+}
+
+#[test]
+fn what_a_thread_does_on_its_way_out_is_not_told_as_its_last_step() {
+    let verdict = Check::new(Threads::new(|| {
+        let value = Arc::new(AtomicU32::new(0));
+        let _parting = Parting(Arc::clone(&value));
+        value.store(1, SeqCst);
+        thread::park();
+    }))
+    .run();
+    let told = verdict.to_string();
+    assert!(told.contains("main writes 1 to"), "{told}");
+}
+
 #[test]
 fn a_notification_that_comes_too_early_is_lost() {
     let verdict = Check::new(Threads::new(|| {

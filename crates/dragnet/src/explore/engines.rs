@@ -255,6 +255,10 @@ fn search_schedules<T: Target>(
         scheduling_points: explored.scheduling_points,
         weakly_ordered: explored.weakly_ordered,
     };
+    let seed = moments.program().setting.seed;
+    let drawn = explored
+        .has_drawn
+        .then(|| format!("the random numbers of seed {seed}"));
     let turns = moments.program().setting.fruitless_turns;
     let bounds = explored.went_round.then(|| {
         format!("a loop that sees nothing new turns {turns} times while other threads can go on")
@@ -264,7 +268,7 @@ fn search_schedules<T: Target>(
         1 => "at most 1 interruption of threads that could go on".to_owned(),
         most => format!("at most {most} interruptions of threads that could go on"),
     });
-    let bounds: Vec<String> = most.into_iter().chain(bounds).collect();
+    let bounds: Vec<String> = most.into_iter().chain(bounds).chain(drawn).collect();
     let Some((decisions, finish)) = explored.found else {
         let mut ended = Explored::to_the_end(gauge);
         if ended.left_out.is_none() && engine == Engine::Random {

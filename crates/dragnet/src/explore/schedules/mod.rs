@@ -56,6 +56,8 @@ pub(crate) struct Explored {
     pub(crate) went_round: bool,
     /// The most operations of one execution that asked for a weaker ordering than they got.
     pub(crate) weakly_ordered: u64,
+    /// Whether a thread has drawn a random number.
+    pub(crate) has_drawn: bool,
 }
 
 /// Explores the schedules of a program. `judge` says whether an execution is as it should be.
@@ -248,6 +250,7 @@ impl Schedules<'_> {
         }
         let mut explored = lock(&shared.explored);
         explored.went_round |= state.went_round;
+        explored.has_drawn |= state.has_drawn();
         explored.weakly_ordered = explored.weakly_ordered.max(executor.weakly_ordered());
         explored.blocked_executions += asked;
         explored.questions += asked;

@@ -30,6 +30,7 @@ fn program_with(spurious_wakeups: u32, main: impl Fn() + Send + Sync + 'static) 
         fruitless_turns: 100,
         patience: std::time::Duration::from_secs(60),
         faults: Faults::none(),
+        seed: 0,
     };
     Arc::new(Program::new(Box::new(main), setting))
 }

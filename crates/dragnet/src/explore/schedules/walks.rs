@@ -95,6 +95,7 @@ impl Schedules<'_> {
         explored.cut_deeper |= !is_whole;
         explored.weakly_ordered = explored.weakly_ordered.max(executor.weakly_ordered());
         explored.went_round |= state.went_round;
+        explored.has_drawn |= state.has_drawn();
         let first = &mut *lock(&shared.first);
         if is_whole
             && !(self.watch)(&state, &finish)

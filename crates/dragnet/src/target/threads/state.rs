@@ -95,6 +95,8 @@ pub(crate) struct Thread {
     /// How many sockets it has made, and numbers of ports.
     pub(super) sockets: u32,
     pub(super) locals: HashMap<usize, Box<dyn Any>>,
+    /// How many random numbers it has drawn.
+    pub(super) drawn: u64,
 }
 
 pub(crate) struct Object {
@@ -274,6 +276,11 @@ impl State {
         before.filter(|other| other.made == made).count()
     }
 
+    /// Whether a thread has drawn a random number.
+    pub(crate) fn has_drawn(&self) -> bool {
+        self.threads.iter().flatten().any(|thread| thread.drawn > 0)
+    }
+
     /// How many objects there are.
     pub(crate) fn objects(&self) -> usize {
         self.objects.len()
@@ -406,6 +413,7 @@ impl State {
             times: Vec::new(),
             sockets: 0,
             locals: HashMap::new(),
+            drawn: 0,
         });
         self.order.push(id);
     }

@@ -22,6 +22,7 @@ use super::trap::{self, Trapped};
 use crate::panics;
 use crate::system::{Failure, FailureKind};
 use crate::target::nodes::Faults;
+use crate::trace::scatter;
 
 thread_local! {
     static CURRENT: Cell<*const World> = const { Cell::new(ptr::null()) };
@@ -100,6 +101,9 @@ const HEADROOM: usize = 24 << 10;
 /// How often a thread may catch that, or go on with something else on its way out.
 const PATIENCE: u32 = 1_000;
 
+/// The odd number nearest to 2^64 by the golden ratio: its multiples, scattered, are the generator SplitMix64.
+const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
+
 /// A place in an object by which each execution knows it again.
 pub(crate) struct Handle {
     /// The number of the execution that uses it, and that of the object there.
@@ -149,6 +153,8 @@ pub(crate) struct Setting {
     pub(crate) patience: Duration,
     /// What may go wrong.
     pub(crate) faults: Faults,
+    /// What random numbers follow from.
+    pub(crate) seed: u64,
 }
 
 pub(crate) struct World {
@@ -197,6 +203,11 @@ impl World {
         let first = ProcessId::FIRST;
         state.add_thread(Names::MAIN, hash, name, first, Row::NOTHING, Duration::ZERO);
         state.newborn = Some((Names::MAIN, main));
+    }
+
+    /// The number of the execution, which no other has.
+    pub(crate) fn serial(&self) -> u32 {
+        self.serial.get()
     }
 
     pub(super) fn state(&self) -> &RefCell<State> {
@@ -645,6 +656,10 @@ impl World {
 
     /// Takes note of what a value was before the last operation of the running thread, and after it.
     pub(crate) fn tell(&self, before: String, after: String) {
+        // What a thread does on its way out is not that operation.
+        if self.over.get() {
+            return;
+        }
         let mut state = self.state.borrow_mut();
         state.thread_mut(self.running.get()).values = Some((before, after));
     }
@@ -675,6 +690,15 @@ impl World {
             .thread_mut(self.running.get())
             .locals
             .insert(key, value);
+    }
+
+    /// The next random number of the running thread, from the seed, the thread, and how many it has drawn.
+    pub(crate) fn draw(&self) -> u64 {
+        let mut state = self.state.borrow_mut();
+        let this = state.thread_mut(self.running.get());
+        this.drawn += 1;
+        let begin = scatter(scatter(self.setting.seed) ^ this.hash);
+        scatter(begin.wrapping_add(this.drawn.wrapping_mul(GOLDEN)))
     }
 
     /// The time as the running thread knows it.

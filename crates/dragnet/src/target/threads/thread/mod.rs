@@ -93,7 +93,6 @@ enum Kind<T> {
 /// A thread of an execution, and what it has come to.
 struct Child<T> {
     thread: Thread,
-    id: OurId,
     packet: Arc<Mutex<Option<Result<T>>>>,
 }
 
@@ -120,18 +119,14 @@ impl<T> Child<T> {
         let body: Box<dyn FnOnce() + 'static> = unsafe { std::mem::transmute(body) };
         let id = world.spawn(name.clone(), body);
         Self {
-            thread: Thread(Which::Ours(id, name)),
-            id,
+            thread: Thread::ours(world, id, name),
             packet,
         }
     }
 
     #[track_caller]
     fn join(&self) -> Result<T> {
-        if let Some(world) = world::current() {
-            let object = world.object_of(self.id);
-            world.operate_on(object, Action::Join, Location::caller());
-        }
+        self.thread.operate(Action::Join, Location::caller());
         let mut packet = self.packet.lock().expect("nobody panics here");
         packet.take().unwrap_or_else(|| {
             let why: Box<dyn Any + Send> = Box::new("the execution is over");
@@ -141,10 +136,8 @@ impl<T> Child<T> {
 
     #[track_caller]
     fn is_finished(&self) -> bool {
-        world::current().is_none_or(|world| {
-            let object = world.object_of(self.id);
-            world.operate_on(object, Action::IsFinished, Location::caller()) != Some(0)
-        })
+        let answer = self.thread.operate(Action::IsFinished, Location::caller());
+        answer != Some(0)
     }
 }
 
@@ -184,10 +177,40 @@ pub struct Thread(Which);
 #[derive(Clone, Debug)]
 enum Which {
     Real(std::thread::Thread),
-    Ours(OurId, Option<String>),
+    Ours {
+        id: OurId,
+        /// The execution that it is one of.
+        execution: u32,
+        name: Option<String>,
+    },
 }
 
 impl Thread {
+    fn ours(world: &World, id: OurId, name: Option<String>) -> Self {
+        let execution = world.serial();
+        Self(Which::Ours {
+            id,
+            execution,
+            name,
+        })
+    }
+
+    /// The running thread does something to this one, if that is one of the same execution. One that is older ends the
+    /// execution.
+    fn operate(&self, action: Action, at: &'static Location<'static>) -> Option<u32> {
+        let Which::Ours { id, execution, .. } = self.0 else {
+            return None;
+        };
+        let world = world::current()?;
+        if execution != world.serial() {
+            if world.is_over() {
+                return None;
+            }
+            world.refuse("a thread of another execution is used; start it inside".to_owned());
+        }
+        world.operate_on(world.object_of(id), action, at)
+    }
+
     fn of(real: &std::thread::Thread) -> &'static Self {
         // A handle is shown for as long as a process lives in programs that ask for it, and few do.
         Box::leak(Box::new(Self(Which::Real(real.clone()))))
@@ -198,11 +221,8 @@ impl Thread {
     pub fn unpark(&self) {
         match &self.0 {
             Which::Real(real) => real.unpark(),
-            Which::Ours(id, _) => {
-                if let Some(world) = world::current() {
-                    let object = world.object_of(*id);
-                    world.operate_on(object, Action::Unpark, Location::caller());
-                }
+            Which::Ours { .. } => {
+                self.operate(Action::Unpark, Location::caller());
             }
         }
     }
@@ -211,7 +231,7 @@ impl Thread {
     pub fn id(&self) -> ThreadId {
         ThreadId(match &self.0 {
             Which::Real(real) => Id::Real(real.id()),
-            Which::Ours(id, _) => Id::Ours(*id),
+            Which::Ours { id, .. } => Id::Ours(*id),
         })
     }
 
@@ -219,7 +239,7 @@ impl Thread {
     pub fn name(&self) -> Option<&str> {
         match &self.0 {
             Which::Real(real) => real.name(),
-            Which::Ours(_, name) => name.as_deref(),
+            Which::Ours { name, .. } => name.as_deref(),
         }
     }
 }
@@ -257,7 +277,7 @@ pub fn current() -> Thread {
         None => Thread(Which::Real(std::thread::current())),
         Some(world) => {
             let id = world.running();
-            Thread(Which::Ours(id, world.name_of(id)))
+            Thread::ours(world, id, world.name_of(id))
         }
     }
 }
@@ -265,26 +285,28 @@ pub fn current() -> Thread {
 /// Waits until somebody unparks this thread.
 #[track_caller]
 pub fn park() {
-    match world::current() {
-        None => std::thread::park(),
-        Some(world) => {
-            let park = Action::Park { timed: false };
-            world.operate_on_self(park, Location::caller());
-        }
-    }
+    park_at(None, Location::caller());
 }
 
 /// Waits until somebody unparks this thread, or the time is over.
 #[track_caller]
 pub fn park_timeout(time: Duration) {
-    match world::current() {
-        None => std::thread::park_timeout(time),
-        Some(world) => {
-            let park = Action::Park { timed: true };
-            if world.operate_on_self(park, Location::caller()) == Some(0) {
-                world.pass(time);
-            }
+    park_at(Some(time), Location::caller());
+}
+
+/// Waits until somebody unparks this thread, or the time is over if there is one, as if that stood somewhere else.
+pub(crate) fn park_at(time: Option<Duration>, at: &'static Location<'static>) {
+    let Some(world) = world::current() else {
+        match time {
+            None => std::thread::park(),
+            Some(time) => std::thread::park_timeout(time),
         }
+        return;
+    };
+    let timed = time.is_some();
+    let answer = world.operate_on_self(Action::Park { timed }, at);
+    if let (Some(0), Some(time)) = (answer, time) {
+        world.pass(time);
     }
 }
 

@@ -24,11 +24,8 @@ trait Joinable {
 impl<T> Joinable for Child<T> {
     #[track_caller]
     fn wait(&self) -> bool {
-        if let Some(world) = world::current() {
-            let object = world.object_of(self.id);
-            let at = panic::Location::caller();
-            world.operate_on(object, super::Action::Join, at);
-        }
+        let at = panic::Location::caller();
+        self.thread.operate(super::Action::Join, at);
         let lived = self.packet.lock().expect("nobody panics here");
         matches!(*lived, Some(Err(_)))
     }
