@@ -64,19 +64,17 @@
 //!
 //! # Features
 //!
-//! `threads`: [`Threads`], programs with threads, and the primitives that they are built from; without it `sync` and
-//! `thread` are those of `std`.
-//!
 //! `sterile` (Linux with glibc, x86_64 and aarch64): handlers that read the clock, build hash maps or draw random
 //! numbers through `std` or the `getrandom` crates behave the same in every run and every process, with no change to
 //! their source. The time begins anew in every run of a handler and moves when somebody looks; random numbers follow
 //! from the node, its state and its input; hash maps get the same keys; and each run has a thread of its own, with
 //! fresh thread-locals. Other threads keep the real clock and real random numbers.
 //!
-//! `threads`: [`sync`], [`thread`](mod@thread), [`time`](mod@time), [`hint`](mod@hint) and [`thread_local!`] are stand-ins
-//! for those of `std`. Under a check each operation on them is a place where another thread may go on; everywhere else they
-//! do what the real ones do. Without the feature they are the real ones, so a program can use them always. [`future`] is
-//! built from them, and [`rand`] draws numbers that are the same in every execution; both are there without the feature too.
+//! `threads`: [`Threads`], programs with threads. [`sync`], [`thread`](mod@thread), [`net`](mod@net),
+//! [`time`](mod@time), [`hint`](mod@hint) and [`thread_local!`] are stand-ins for those of `std`. Under a check each
+//! operation on them is a place where another thread may go on; everywhere else they do what the real ones do. Without the
+//! feature they are the real ones, so a program can use them always. So can it use [`process`], [`future`], [`rand`],
+//! [`choose`] and [`cell`](mod@cell), which `std` has nothing like.
 //!
 //! `rand_core`: the generator of [`rand`] is one for the crate `rand`.
 
@@ -86,6 +84,9 @@ mod explore;
 pub mod future;
 mod named;
 mod panics;
+#[cfg(not(feature = "threads"))]
+mod plain;
+pub mod process;
 mod property;
 pub mod rand;
 mod sterile;
@@ -100,7 +101,9 @@ pub use catalog::{Bug, Entry, Parameter, Selection, SelectionError, Setup, Value
 pub use check::{AnyCheck, Check, Engine, Options, Pruning, Reduction};
 pub use explore::{Control, Progress};
 #[cfg(not(feature = "threads"))]
-pub use std::{hint, sync, thread, thread_local, time};
+pub use plain::{cell, choose};
+#[cfg(not(feature = "threads"))]
+pub use std::{hint, net, sync, thread, thread_local, time};
 pub use system::{ComponentId, EventKind, Failure, FailureKind, Successor, System};
 pub use target::nodes::{
     ByDebug, BySerde, Cluster, Context, Determinism, Digest, DigestOf, Digested, Either, Faults,
@@ -110,7 +113,7 @@ pub use target::nodes::{
 };
 #[cfg(feature = "threads")]
 pub use target::threads::{
-    Moment, Moments, Threads, Turn, cell, choose, hint, net, process, sync, thread, time,
+    Moment, Moments, Threads, Turn, cell, choose, hint, net, sync, thread, time,
 };
 pub use target::{NodeWork, Setting, Target, Watch};
 pub use trace::{

@@ -1,18 +1,16 @@
 //! What each process has for itself: threads, an address, sockets; and what may happen to it.
 
 use std::net::IpAddr;
-use std::panic::Location;
+use std::panic::{self, AssertUnwindSafe, Location};
 use std::sync::Arc;
 
 use super::model::Model;
-use super::net::{Addresses, Socket, ip_of};
+use super::net::{self, Addresses, Socket};
 use super::operation::{Action, Harm, ObjectId, ProcessId, ThreadId, Way};
 use super::state::Body;
-use super::world::World;
+use super::world::{self, World};
+use crate::process::FIRST;
 use crate::trace::scatter;
-
-/// What the process is called that a check begins with.
-pub(super) const FIRST: &str = "main";
 
 /// A process of an execution.
 pub(super) struct Host {
@@ -25,7 +23,7 @@ pub(super) struct Host {
 impl Host {
     fn new(name: String) -> Self {
         Self {
-            ip: ip_of(&name),
+            ip: net::ip_of(&name),
             name,
             sockets: Vec::new(),
         }
@@ -34,6 +32,102 @@ impl Host {
     pub(super) fn first() -> Self {
         Self::new(FIRST.to_owned())
     }
+}
+
+/// A process that has been started.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Started(ObjectId);
+
+impl Started {
+    /// Waits until it has come to an end, and says whether that was its own.
+    #[track_caller]
+    pub(crate) fn has_ended(self) -> bool {
+        world::current().is_some_and(|world| {
+            world.operate_on(self.0, Action::Join, Location::caller()) == Some(1)
+        })
+    }
+}
+
+/// Starts a process, if an execution runs.
+#[track_caller]
+pub(crate) fn start<F>(name: &str, main: F) -> Result<Started, F>
+where
+    F: Fn() + Send + Sync + 'static,
+{
+    let at = Location::caller();
+    let Some(world) = world::current() else {
+        return Err(main);
+    };
+    let (id, process) = world.add_process(name.to_owned(), at);
+    let main: Main = Arc::new(main);
+    let first = Arc::clone(&main);
+    world.spawn_in(
+        id,
+        name.to_owned(),
+        Box::new(move || live(process, &*first)),
+    );
+    if world.can_suffer(Harm::ToProcess) {
+        let name = name.to_owned();
+        let fate = format!("fate of {name}");
+        world.spawn_outside(
+            fate,
+            Box::new(move || decide(id, process, &name, &main, at)),
+        );
+    }
+    Ok(Started(process))
+}
+
+/// What a process begins with, as often as it does.
+type Main = Arc<dyn Fn() + Send + Sync>;
+
+/// What the first thread of a process does.
+fn live(process: ObjectId, main: &(dyn Fn() + Send + Sync)) {
+    let lived = panic::catch_unwind(AssertUnwindSafe(main));
+    if let Some(world) = world::current().filter(|world| !world.is_over()) {
+        world.operate_on(process, Action::Exit, Location::caller());
+    }
+    if let Err(payload) = lived {
+        panic::resume_unwind(payload);
+    }
+}
+
+/// What may happen to a process.
+fn decide(
+    id: ProcessId,
+    process: ObjectId,
+    name: &str,
+    main: &Main,
+    at: &'static Location<'static>,
+) {
+    let Some(world) = world::current() else {
+        return;
+    };
+    while world.suffer(Harm::ToProcess, at) == Some(Harm::DONE)
+        && world.operate_on(process, Action::Crash, at) == Some(1)
+    {
+        for socket in world.sockets_of(id) {
+            socket.break_off();
+        }
+        if world.suffer(Harm::ToCrashed, at) != Some(Harm::DONE) {
+            return;
+        }
+        let again = Arc::clone(main);
+        world.spawn_in(
+            id,
+            name.to_owned(),
+            Box::new(move || live(process, &*again)),
+        );
+    }
+}
+
+/// The address of a process, if an execution runs.
+pub(crate) fn ip_of(name: &str) -> Option<IpAddr> {
+    world::current().map(|_| net::ip_of(name))
+}
+
+/// The name of the running thread's process, if an execution runs.
+pub(crate) fn name() -> Option<String> {
+    world::current().map(World::name_of_process)
 }
 
 impl World {
@@ -121,7 +215,7 @@ impl World {
             self.spawn_outside(
                 name,
                 Box::new(move || {
-                    let world = super::world::current();
+                    let world = world::current();
                     if world.and_then(|world| world.suffer(harm, at)) == Some(Harm::DONE) {
                         breaks();
                     }

@@ -5,9 +5,9 @@ use std::net::Shutdown;
 use std::time::Duration;
 
 use super::*;
+use crate::process;
 use crate::target::nodes::{crashes, drops, duplicates, resets, restarts};
 use crate::target::threads::net::{TcpListener, TcpStream, UdpSocket};
-use crate::target::threads::process;
 
 #[derive(Clone, Copy, Debug)]
 enum Act {

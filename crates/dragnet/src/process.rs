@@ -2,13 +2,10 @@
 
 use std::fmt::{self, Display};
 use std::net::{IpAddr, Ipv4Addr};
-use std::panic::{self, AssertUnwindSafe, Location};
-use std::sync::Arc;
+use std::thread;
 
-use super::host::FIRST;
-use super::net::ip_of;
-use super::operation::{Action, Harm, ObjectId, ProcessId};
-use super::world;
+#[cfg(feature = "threads")]
+use crate::target::threads::host;
 
 /// Starts a process, which does `main` and then ends.
 ///
@@ -21,6 +18,7 @@ use super::world;
 /// Outside of a check it is a thread.
 ///
 /// ```
+/// # #[cfg(feature = "threads")] {
 /// use std::io::Read;
 ///
 /// use dragnet::net::{TcpListener, TcpStream};
@@ -38,6 +36,7 @@ use super::world;
 /// Check::new(Threads::new(hear)).run().assert_holds();
 /// let verdict = Check::new(Threads::new(hear)).faults(crashes(1).and(restarts(0))).run();
 /// assert!(verdict.violation().is_some());
+/// # }
 /// ```
 ///
 /// # Panics
@@ -48,67 +47,17 @@ where
     F: Fn() + Send + Sync + 'static,
 {
     let name = name.into();
-    let Some(world) = world::current() else {
-        let thread = std::thread::Builder::new().name(name.clone()).spawn(main);
-        let thread = thread.expect("the thread can be started");
-        return Process {
-            name,
-            kind: Kind::Real(thread),
-        };
-    };
-    let (id, object) = world.add_process(name.clone(), Location::caller());
-    let main: Arc<dyn Fn() + Send + Sync> = Arc::new(main);
-    let first = Arc::clone(&main);
-    world.spawn_in(id, name.clone(), Box::new(move || live(object, &*first)));
-    let (fate, at) = (format!("fate of {name}"), Location::caller());
-    if world.can_suffer(Harm::ToProcess) {
-        let name = name.clone();
-        world.spawn_outside(fate, Box::new(move || keep(id, object, &name, &main, at)));
-    }
-    Process {
-        name,
-        kind: Kind::Ours(object),
-    }
-}
-
-/// What the first thread of a process does.
-fn live(process: ObjectId, main: &(dyn Fn() + Send + Sync)) {
-    let lived = panic::catch_unwind(AssertUnwindSafe(main));
-    if let Some(world) = world::current().filter(|world| !world.is_over()) {
-        world.operate_on(process, Action::Exit, Location::caller());
-    }
-    if let Err(payload) = lived {
-        panic::resume_unwind(payload);
-    }
-}
-
-/// What may happen to a process.
-fn keep(
-    id: ProcessId,
-    process: ObjectId,
-    name: &str,
-    main: &Arc<dyn Fn() + Send + Sync>,
-    at: &'static Location<'static>,
-) {
-    let Some(world) = world::current() else {
-        return;
-    };
-    while world.suffer(Harm::ToProcess, at) == Some(Harm::DONE)
-        && world.operate_on(process, Action::Crash, at) == Some(1)
-    {
-        for socket in world.sockets_of(id) {
-            socket.break_off();
+    #[cfg(feature = "threads")]
+    let main = match host::start(&name, main) {
+        Ok(process) => {
+            let kind = Kind::Ours(process);
+            return Process { name, kind };
         }
-        if world.suffer(Harm::ToCrashed, at) != Some(Harm::DONE) {
-            return;
-        }
-        let again = Arc::clone(main);
-        world.spawn_in(
-            id,
-            name.to_owned(),
-            Box::new(move || live(process, &*again)),
-        );
-    }
+        Err(main) => main,
+    };
+    let thread = thread::Builder::new().name(name.clone()).spawn(main);
+    let kind = Kind::Real(thread.expect("the thread can be started"));
+    Process { name, kind }
 }
 
 /// A process that can be waited for.
@@ -120,8 +69,9 @@ pub struct Process {
 
 #[derive(Debug)]
 enum Kind {
-    Real(std::thread::JoinHandle<()>),
-    Ours(ObjectId),
+    Real(thread::JoinHandle<()>),
+    #[cfg(feature = "threads")]
+    Ours(host::Started),
 }
 
 impl Process {
@@ -130,9 +80,8 @@ impl Process {
     pub fn join(self) -> Result<(), Crashed> {
         let ended = match self.kind {
             Kind::Real(thread) => thread.join().is_ok(),
-            Kind::Ours(object) => world::current().is_some_and(|world| {
-                world.operate_on(object, Action::Join, Location::caller()) == Some(1)
-            }),
+            #[cfg(feature = "threads")]
+            Kind::Ours(process) => process.has_ended(),
         };
         let name = self.name;
         ended.then_some(()).ok_or(Crashed { name })
@@ -166,16 +115,22 @@ impl std::error::Error for Crashed {}
 /// The address of the process with this name, whether or not it has been started. Outside of a check all processes have
 /// that of this machine for itself.
 pub fn address_of(name: &str) -> IpAddr {
-    match world::current() {
-        Some(_) => ip_of(name),
-        None => Ipv4Addr::LOCALHOST.into(),
+    #[cfg(feature = "threads")]
+    if let Some(ip) = host::ip_of(name) {
+        return ip;
     }
+    let _ = name;
+    Ipv4Addr::LOCALHOST.into()
 }
 
 /// The name of the process that calls this: `main` is what the check begins with. Outside of a check there is one only.
 pub fn name() -> String {
-    match world::current() {
-        Some(world) => world.name_of_process(),
-        None => FIRST.to_owned(),
+    #[cfg(feature = "threads")]
+    if let Some(name) = host::name() {
+        return name;
     }
+    FIRST.to_owned()
 }
+
+/// What the process is called that a check begins with.
+pub(crate) const FIRST: &str = "main";
