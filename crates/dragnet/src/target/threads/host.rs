@@ -5,7 +5,7 @@ use std::panic::{self, AssertUnwindSafe, Location};
 use std::sync::Arc;
 
 use super::model::Model;
-use super::net::{self, Addresses, Socket};
+use super::net::{self, Addresses, Label, Socket};
 use super::operation::{Action, Harm, ObjectId, ProcessId, ThreadId, Way};
 use super::state::Body;
 use super::world::{self, World};
@@ -15,7 +15,7 @@ use crate::trace::scatter;
 /// A process of an execution.
 pub(super) struct Host {
     pub(super) name: String,
-    ip: IpAddr,
+    pub(super) ip: IpAddr,
     /// What breaks when it crashes, by who has made it: which thread, and the how manyeth of its sockets.
     sockets: Vec<((u64, u32), Arc<dyn Socket>)>,
 }
@@ -287,7 +287,14 @@ impl World {
     }
 
     /// An object that no other execution knows.
-    pub(super) fn add_object(&self, model: Model) -> ObjectId {
-        self.state().borrow_mut().add_object(model, None)
+    pub(super) fn add_object(&self, model: Model, label: Label) -> ObjectId {
+        let object = self.state().borrow_mut().add_object(model, None);
+        self.label(object, label);
+        object
+    }
+
+    /// Says what an object is called.
+    pub(super) fn label(&self, object: ObjectId, label: Label) {
+        self.state().borrow_mut().objects[object.0 as usize].label = Some(label);
     }
 }

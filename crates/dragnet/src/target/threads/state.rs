@@ -12,7 +12,7 @@ use corosensei::Yielder;
 use super::clocks::{Clocks, Row};
 use super::host::Host;
 use super::model::{EventId, Model};
-use super::net::Addresses;
+use super::net::{Addresses, Label};
 use super::operation::{Action, CLASSES, ObjectId, Operation, ProcessId, ThreadId, Way};
 use super::round::{Round, Sight};
 use super::statics;
@@ -111,6 +111,8 @@ pub(crate) struct Object {
     /// Where it was made, if that is known.
     pub(crate) made: Option<&'static Location<'static>>,
     pub(crate) thread: Option<ThreadId>,
+    /// What it is called, if it is part of the network.
+    pub(super) label: Option<Label>,
     /// The only process but the first whose threads have come to it.
     pub(super) process: Option<ProcessId>,
 }
@@ -367,6 +369,7 @@ impl State {
             accesses: Vec::new(),
             made,
             thread: None,
+            label: None,
             process: None,
         });
         id

@@ -575,7 +575,10 @@ impl World {
         }
         self.state.borrow_mut().thread_mut(me).panicking = false;
         self.forget_locals(me);
-        if !self.over.get() {
+        if self.process() == ProcessId::OUTSIDE {
+            // Nobody knows of it.
+            self.state.borrow_mut().thread_mut(me).ended = true;
+        } else if !self.over.get() {
             let object = self.state.borrow().thread(me).object;
             // The end of a thread is told to who joins it, and nobody unwinds out of it.
             let told = panic::catch_unwind(AssertUnwindSafe(|| {

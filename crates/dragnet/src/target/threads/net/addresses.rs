@@ -7,6 +7,7 @@ use std::panic::Location;
 use std::sync::Weak;
 use std::vec;
 
+use super::Label;
 use super::tcp::Backlog;
 use super::udp::Inbox;
 use crate::target::threads::model::Model;
@@ -159,7 +160,7 @@ impl Addresses {
 }
 
 /// Ports that nobody asks for by number begin here.
-const FIRST_FREE_PORT: u16 = 49_152;
+pub(in crate::target::threads) const FIRST_FREE_PORT: u16 = 49_152;
 
 /// Makes something reachable for others, and says at which address.
 pub(super) fn bind(
@@ -210,7 +211,7 @@ pub(super) fn unbind(
 ) {
     let key = (own, protocol, address.port());
     if world
-        .operate_on(object(world, key), Action::Modify, at)
+        .operate_on(object(world, key), Action::Store, at)
         .is_some()
     {
         world.with_addresses(|addresses| {
@@ -248,7 +249,9 @@ pub(super) fn find(
 fn object(world: &World, key: Key) -> ObjectId {
     let known = world.with_addresses(|addresses| addresses.port(key).map(|port| port.object));
     known.unwrap_or_else(|| {
-        let object = world.add_object(Model::Memory);
+        let (host, _, port) = key;
+        let label = Label::Port(SocketAddr::new(host, port));
+        let object = world.add_object(Model::Memory, label);
         let bound = Vec::new();
         let port = Port { object, bound };
         world.with_addresses(|addresses| addresses.0.insert(key, port));

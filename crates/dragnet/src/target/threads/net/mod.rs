@@ -22,10 +22,24 @@ pub use std::net::{
 
 use super::world;
 
-pub(super) use addresses::{Addresses, ip_of};
+pub(super) use addresses::{Addresses, FIRST_FREE_PORT, ip_of};
 pub use addresses::{SocketAddrs, ToSocketAddrs};
 pub use tcp::{Incoming, TcpListener, TcpStream};
 pub use udp::UdpSocket;
+
+/// What a part of the network is, for people.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Label {
+    /// Who binds it and who looks for somebody there meet at it.
+    Port(SocketAddr),
+    Backlog(SocketAddr),
+    Inbox(SocketAddr),
+    /// One way of a connection.
+    Bytes {
+        from: SocketAddr,
+        to: SocketAddr,
+    },
+}
 
 /// Something that breaks when its process crashes.
 pub(super) trait Socket {
@@ -37,6 +51,14 @@ pub(super) trait Socket {
 fn give_up<S: Socket + 'static>(socket: &Arc<S>) {
     if let Some(world) = world::current() {
         world.give_up(socket);
+    }
+}
+
+/// An address as others know it: one that stands for all is that of the process.
+fn seen_at(local: SocketAddr, host: IpAddr) -> SocketAddr {
+    match local.ip().is_unspecified() {
+        true => SocketAddr::new(host, local.port()),
+        false => local,
     }
 }
 

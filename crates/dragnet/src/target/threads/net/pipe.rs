@@ -2,9 +2,10 @@
 
 use std::collections::VecDeque;
 use std::panic::Location;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
+use super::Label;
 use crate::target::threads::model::{GONE, Model, RESET};
 use crate::target::threads::operation::Action;
 use crate::target::threads::world::{self, Handle};
@@ -12,6 +13,7 @@ use crate::target::threads::world::{self, Handle};
 /// A way from those who put something in to one who takes it out, in pieces.
 pub(super) struct Pipe<T> {
     handle: Handle,
+    label: OnceLock<Label>,
     pieces: Mutex<VecDeque<T>>,
 }
 
@@ -40,8 +42,14 @@ impl<T> Pipe<T> {
     pub(super) fn new() -> Self {
         Self {
             handle: Handle::new(),
+            label: OnceLock::new(),
             pieces: Mutex::default(),
         }
+    }
+
+    /// Says what it is called.
+    pub(super) fn label(&self, label: Label) {
+        self.label.get_or_init(|| label);
     }
 
     fn pieces(&self) -> MutexGuard<'_, VecDeque<T>> {
@@ -51,6 +59,9 @@ impl<T> Pipe<T> {
     fn operate(&self, action: Action, at: &'static Location<'static>) -> Option<u32> {
         let world = world::current().filter(|world| !world.is_over())?;
         let object = world.object(&self.handle, Model::pipe);
+        if let Some(&label) = self.label.get() {
+            world.label(object, label);
+        }
         world.operate_on(object, action, at)
     }
 

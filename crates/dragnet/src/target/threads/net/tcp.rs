@@ -11,7 +11,7 @@ use super::addresses::{self, Bound, Protocol};
 use super::behaviour::{Behaviour, checked_timeout};
 use super::held::{Close, Held};
 use super::pipe::{Failed, Pipe};
-use super::{Socket, ToSocketAddrs, first_that_works, give_up, over};
+use super::{Label, Socket, ToSocketAddrs, first_that_works, give_up, over, seen_at};
 use crate::target::threads::operation::Harm;
 use crate::target::threads::world::{self, World};
 
@@ -79,6 +79,9 @@ impl Socket for Pipes {
 #[track_caller]
 fn connection(local: SocketAddr, peer: SocketAddr) -> (Held<End>, Held<End>) {
     let (there, back) = (Arc::new(Pipe::new()), Arc::new(Pipe::new()));
+    let way = |from, to| Label::Bytes { from, to };
+    there.label(way(local, peer));
+    back.label(way(peer, local));
     let end = |incoming: &Arc<_>, outgoing: &Arc<_>, local, peer| {
         Held::new(End {
             pipes: Arc::new(Pipes {
@@ -99,7 +102,7 @@ fn connection(local: SocketAddr, peer: SocketAddr) -> (Held<End>, Held<End>) {
 /// A connection may break at some time.
 fn tempt_fate(world: &World, end: &End) {
     let pipes = Arc::clone(&end.pipes);
-    let name = format!("fate of {} to {}", end.local, end.peer);
+    let name = "fate of a connection".to_owned();
     world.tempt(Harm::ToConnection, name, move || pipes.break_off());
 }
 
@@ -568,6 +571,7 @@ impl TcpListener {
         let bound = Bound::Tcp(Arc::downgrade(&backlog));
         let local = addresses::bind(world, address, bound, at)?;
         let host = world.ip();
+        backlog.waiting.label(Label::Backlog(seen_at(local, host)));
         let bound = Arc::new(BoundTcp {
             local,
             host,

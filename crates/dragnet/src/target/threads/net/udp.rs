@@ -11,7 +11,7 @@ use super::addresses::{self, Bound, Protocol};
 use super::behaviour::{Behaviour, checked_timeout};
 use super::held::{Close, Held};
 use super::pipe::{Failed, Pipe};
-use super::{Socket, ToSocketAddrs, first_that_works, give_up, over};
+use super::{Label, Socket, ToSocketAddrs, first_that_works, give_up, over, seen_at};
 use crate::target::threads::operation::Harm;
 use crate::target::threads::world;
 
@@ -195,6 +195,7 @@ impl UdpSocket {
         let bound = Bound::Udp(Arc::downgrade(&inbox));
         let local = addresses::bind(world, address, bound, at)?;
         let host = world.ip();
+        inbox.arrived.label(Label::Inbox(seen_at(local, host)));
         let bound = Arc::new(BoundUdp { local, host, inbox });
         world.keep(&bound);
         Ok(Self(Kind::Ours(Held::new(Ours {

@@ -1,12 +1,25 @@
 //! What threads do, in words.
 
+mod network;
+
 use std::panic::Location;
 
-use super::model::{GONE, Model, RESET};
+use super::model::{GONE, Model};
 use super::names::Names;
-use super::operation::{Action, Harm, ObjectId, ThreadId, Way, Ways};
+use super::operation::{Action, ObjectId, ProcessId, ThreadId, Ways};
 use super::state::State;
 use crate::trace::Step;
+
+/// What everything is called that is part of no process.
+const OUTSIDE: &str = "outside";
+
+/// Whether a place is one of Dragnet's own or of the standard library, where no user looks.
+fn is_own(at: &Location<'_>) -> bool {
+    let here = Location::caller().file();
+    let mut parts = here.rsplitn(3, ['/', '\\']);
+    let own = parts.nth(2).unwrap_or(here);
+    at.file().starts_with(own) || at.file().starts_with("/rustc/")
+}
 
 /// A place in the source.
 fn place(at: &Location<'_>) -> String {
@@ -44,6 +57,12 @@ fn object(state: &State, id: ObjectId, names: &Names) -> String {
     if let Some(thread) = object.thread {
         return names.of(thread);
     }
+    if let Some(label) = object.label {
+        return network::object(state, label);
+    }
+    if let Model::Process { id, .. } = object.model {
+        return state.hosts[id.0 as usize].name.clone();
+    }
     let what = match object.model {
         Model::Memory => "atomic value",
         Model::Mutex { .. } => "mutex",
@@ -74,7 +93,12 @@ pub(super) fn last_step(state: &State, names: &Names) -> Step {
     let answer = state.thread(event.thread).answer;
     let succeeds = answer == 1;
     let come = event.way == Ways::COME;
+    let label = state.object(operation.object).label;
     let action = match operation.action {
+        done if label.is_some() => {
+            let label = label.expect("it has one");
+            network::action(state, label, done, answer, &names.of(event.thread))
+        }
         Action::Load | Action::Store | Action::Modify => {
             let values = state.thread(event.thread).values.as_ref();
             access(operation.action, values, &it)
@@ -136,29 +160,20 @@ pub(super) fn last_step(state: &State, names: &Names) -> Step {
         Action::AwaitDone => format!("has waited for {it} to be done"),
         Action::Arrive => format!("comes to {it}"),
         Action::Depart => format!("passes {it}"),
-        Action::Put(_) if answer == RESET => format!("writes to {it}, which has broken"),
-        Action::Put(_) if answer == GONE => format!("writes to {it}, where nobody reads any more"),
-        Action::Put(size) => format!("puts {} into {it}", amount(size)),
-        Action::Take { .. } | Action::TryTake { .. } if answer == RESET => {
-            format!("reads from {it}, which has broken")
-        }
-        Action::Take { .. } | Action::TryTake { .. } if answer == GONE => {
-            format!("finds that nobody writes to {it} any more")
-        }
-        Action::Take { .. } | Action::TryTake { .. } if succeeds => format!("reads from {it}"),
-        Action::Take { .. } => format!("has waited for {it} for as long as it wanted"),
-        Action::TryTake { .. } => format!("tries to read from {it}, where nothing is"),
-        Action::Shut => format!("has nothing more to write to {it}"),
+        Action::Put(_) => format!("puts something into {it}"),
+        Action::Take { .. } | Action::TryTake { .. } => format!("takes something from {it}"),
+        Action::Shut => format!("has nothing more for {it}"),
         Action::Reset => format!("breaks {it}"),
         Action::Exit => "ends its process".to_owned(),
         Action::Crash if succeeds => format!("crashes {it}"),
         Action::Crash => format!("comes too late to crash {it}"),
-        Action::Suffer(harm) => suffered(harm, event.way).to_owned(),
+        Action::Suffer(harm) => network::suffered(harm, event.way, &names.of(event.thread)),
         Action::Choose(count) => format!("chooses {} of {count}", event.way),
         Action::Yield => "lets others go first".to_owned(),
     };
     let notes = match operation.action {
         Action::End => Vec::new(),
+        _ if is_own(operation.at) => Vec::new(),
         // Where a guard is dropped cannot be known.
         Action::Unlock | Action::WriteUnlock | Action::ReadUnlock => {
             let locked = locked_at(state, operation.object, event.thread);
@@ -167,34 +182,15 @@ pub(super) fn last_step(state: &State, names: &Names) -> Step {
         }
         _ => vec![format!("at {}", place(operation.at))],
     };
+    let component = match state.thread(event.thread).process {
+        ProcessId::OUTSIDE => OUTSIDE.to_owned(),
+        _ => names.of(event.thread),
+    };
     Step {
-        component: names.of(event.thread),
+        component,
         action,
         notes,
         ..Step::default()
-    }
-}
-
-/// So many bytes.
-fn amount(bytes: u32) -> String {
-    match bytes {
-        1 => "1 byte".to_owned(),
-        bytes => format!("{bytes} bytes"),
-    }
-}
-
-/// What happens to something that may come to harm.
-fn suffered(harm: Harm, way: Way) -> &'static str {
-    match (harm, way) {
-        (Harm::ToDatagram, Harm::LOST) => "sends a datagram, which is lost",
-        (Harm::ToDatagram, Harm::TWICE) => "sends a datagram, which comes twice",
-        (Harm::ToDatagram, _) => "sends a datagram, which is not lost",
-        (Harm::ToConnection, Harm::DONE) => "is that it breaks",
-        (Harm::ToConnection, _) => "is that it does not break",
-        (Harm::ToProcess, Harm::DONE) => "is to crash",
-        (Harm::ToProcess, _) => "is not to crash",
-        (Harm::ToCrashed, Harm::DONE) => "is to come back",
-        (Harm::ToCrashed, _) => "is not to come back",
     }
 }
 
@@ -264,7 +260,10 @@ pub(super) fn awaited(state: &State, thread: ThreadId, names: &Names) -> Option<
             let holders: Vec<String> = holders.collect();
             format!("{it}, which {}", holders.join(" and "))
         }
-        Action::Take { .. } => format!("something to come on {it}"),
+        Action::Take { .. } => {
+            let label = state.object(pending.object).label;
+            label.map_or(it, |label| network::awaited(state, label))
+        }
         Action::Wake { .. } => format!("a notification at {it}"),
         Action::Receive { .. } => format!("a message on {it}"),
         Action::Send | Action::Handed => format!("room on {it}"),
