@@ -7,7 +7,10 @@
 //! - `Arc` of `std`, because loom counts what is done to its own, and the others do not;
 //! - at most one thread that waits at a condition variable, unless all are notified: loom wakes the first, the others
 //!   any;
-//! - channels that nobody waits to see closed: loom does not tell.
+//! - channels that nobody waits to see closed: loom does not tell;
+//! - nothing that is right only because all `SeqCst` operations have one order, such as a work-stealing deque: loom takes
+//!   them for acquire and release, and finds what cannot happen;
+//! - no loop around `park`: shuttle wakes threads for no reason, without end.
 
 // The same file three times is the point.
 #![allow(clippy::duplicate_mod)]

@@ -36,15 +36,12 @@ pub const PROGRAMS: &[Program] = &[
     Program::correct("channel", "channel, 3 senders, 2 messages each", || {
         send_and_receive(3, 2)
     }),
-    Program::correct("handoff", "park and unpark, 3 items", || hand_over(3)),
+    Program::correct("park", "park and unpark, 3 threads", || wake_up(3)),
     Program::correct("rw-cache", "cache and rwlock, 2 threads, 2 keys", || {
         look_up(2, 2, Look::Twice)
     }),
     Program::correct("stack", "lock-free stack, 2 threads", || {
         take_and_give_back(2, 3, Tags::Counted)
-    }),
-    Program::correct("work-stealing", "work stealing, 2 workers, 2 tasks", || {
-        run_tasks(2, 2)
     }),
     Program::correct("philosophers", "philosophers, 3", || {
         dine(3, Forks::SmallerFirst)
@@ -319,24 +316,22 @@ fn send_and_receive(senders: usize, messages: usize) {
     join_all(threads);
 }
 
-/// A thread that parks until it is handed something, several times.
-fn hand_over(items: u32) {
-    let (place, taken) = (Arc::new(AtomicU32::new(0)), Arc::new(AtomicU32::new(0)));
-    let (seen, takes) = (Arc::clone(&place), Arc::clone(&taken));
-    let taker = thread::spawn(move || {
-        for item in 1..=items {
-            while seen.load(SeqCst) < item {
-                thread::park();
-            }
-            takes.fetch_add(1, SeqCst);
-        }
+/// Threads that park, once each, until they are woken or for no reason.
+fn wake_up(n: usize) {
+    let awake = Arc::new(AtomicUsize::new(0));
+    let parked = (0..n).map(|_| {
+        let awake = Arc::clone(&awake);
+        thread::spawn(move || {
+            thread::park();
+            awake.fetch_add(1, SeqCst);
+        })
     });
-    for item in 1..=items {
-        place.store(item, SeqCst);
-        taker.thread().unpark();
+    let parked: Vec<_> = parked.collect();
+    for parked in &parked {
+        parked.thread().unpark();
     }
-    taker.join().expect("the taker does not panic");
-    assert_eq!(taken.load(SeqCst), items);
+    join_all(parked);
+    assert_eq!(awake.load(SeqCst), n);
 }
 
 #[derive(Clone, Copy)]
@@ -450,58 +445,6 @@ fn take_and_give_back(threads: usize, slots: u32, tags: Tags) {
     owned.extend(std::iter::from_fn(|| free.take()).take(slots as usize + 1));
     owned.sort_unstable();
     assert!(owned.into_iter().eq(0..slots), "a slot has no one owner");
-}
-
-/// The tasks of an owner, from whom thieves steal (D. Chase and Y. Lev, 2005), with one task more below than there are.
-fn run_tasks(workers: usize, tasks: usize) {
-    struct Deque {
-        top: AtomicUsize,
-        bottom: AtomicUsize,
-    }
-    let deque = Arc::new(Deque {
-        top: AtomicUsize::new(1),
-        bottom: AtomicUsize::new(1),
-    });
-    let thieves = (1..workers).map(|_| {
-        let deque = Arc::clone(&deque);
-        thread::spawn(move || {
-            let mut run = Vec::new();
-            loop {
-                let top = deque.top.load(SeqCst);
-                if top >= deque.bottom.load(SeqCst) {
-                    return run;
-                }
-                let won = deque.top.compare_exchange(top, top + 1, SeqCst, SeqCst);
-                if won.is_ok() {
-                    run.push(top);
-                }
-            }
-        })
-    });
-    let thieves = thieves.collect();
-    for task in 1..=tasks {
-        deque.bottom.store(task + 1, SeqCst);
-    }
-    let mut run = Vec::new();
-    loop {
-        let bottom = deque.bottom.load(SeqCst) - 1;
-        deque.bottom.store(bottom, SeqCst);
-        let top = deque.top.load(SeqCst);
-        if top > bottom {
-            deque.bottom.store(top, SeqCst);
-            break;
-        }
-        if top == bottom {
-            let won = deque.top.compare_exchange(top, top + 1, SeqCst, SeqCst);
-            deque.bottom.store(top + 1, SeqCst);
-            run.extend(won.ok());
-            break;
-        }
-        run.push(bottom);
-    }
-    run.extend(join_all(thieves).concat());
-    run.sort_unstable();
-    assert!(run.into_iter().eq(1..=tasks), "not every task was run once");
 }
 
 #[derive(Clone, Copy)]
