@@ -144,6 +144,9 @@ impl Schedules<'_> {
     /// Runs executions until there are no more, each on a thread of the operating system that is fit for it.
     fn work(&self, shared: &Shared, first: Option<(Vec<Leg>, usize)>) {
         let mut executor = Executor::new(Arc::clone(self.program));
+        if !self.follows_races() {
+            executor.keep_no_models();
+        }
         let mut next = first.or_else(|| self.claim(shared));
         while let Some((legs, new)) = next {
             self.run(shared, &mut executor, legs, new);

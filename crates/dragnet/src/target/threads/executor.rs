@@ -123,6 +123,11 @@ impl Executor {
         self.world.is_spoiled()
     }
 
+    /// Events need not keep what their objects were before: nobody looks for races.
+    pub(crate) fn keep_no_models(&self) {
+        self.world.state().borrow_mut().keeps_models = false;
+    }
+
     /// Whether executions are told to a person.
     pub(crate) fn set_told(&self, told: bool) {
         self.world.set_told(told);

@@ -156,7 +156,6 @@ pub(crate) struct Setting {
 pub(crate) struct Names(Mutex<Known>);
 
 struct Known {
-    ids: HashMap<(ThreadId, u32), ThreadId>,
     threads: Vec<Named>,
 }
 
@@ -164,16 +163,28 @@ struct Named {
     /// The numbers of children on the way from the first thread.
     path: Vec<u32>,
     name: Option<String>,
+    /// By which every process knows it.
+    hash: u64,
+    children: Vec<ThreadId>,
+}
+
+impl Named {
+    fn new(path: Vec<u32>, name: Option<String>) -> Self {
+        let steps = path.iter();
+        let hash = steps.fold(1, |hash, &which| scatter(hash ^ scatter(u64::from(which))));
+        Self {
+            path,
+            name,
+            hash,
+            children: Vec::new(),
+        }
+    }
 }
 
 impl Default for Names {
     fn default() -> Self {
         Self(Mutex::new(Known {
-            ids: HashMap::new(),
-            threads: vec![Named {
-                path: Vec::new(),
-                name: Some("main".to_owned()),
-            }],
+            threads: vec![Named::new(Vec::new(), Some("main".to_owned()))],
         }))
     }
 }
@@ -181,20 +192,24 @@ impl Default for Names {
 impl Names {
     pub(crate) const MAIN: ThreadId = ThreadId(0);
 
-    fn child(&self, parent: ThreadId, which: u32, name: Option<&str>) -> ThreadId {
-        let known = &mut *self.known();
-        let next = ThreadId(known.threads.len() as u32);
-        let id = *known.ids.entry((parent, which)).or_insert(next);
-        if id == next {
-            let mut path = known.threads[parent.0 as usize].path.clone();
+    /// A child of a thread, with the hash by which every process knows it.
+    fn child(&self, parent: ThreadId, which: u32, name: Option<&str>) -> (ThreadId, u64) {
+        let threads = &mut self.known().threads;
+        let siblings = &threads[parent.0 as usize].children;
+        // Children are numbered in the order in which they are spawned, so that this is one more than are known at most.
+        let id = siblings.get(which as usize).copied().unwrap_or_else(|| {
+            let id = ThreadId(threads.len() as u32);
+            let mut path = threads[parent.0 as usize].path.clone();
             path.push(which + 1);
-            known.threads.push(Named { path, name: None });
-        }
-        let named = &mut known.threads[id.0 as usize];
+            threads.push(Named::new(path, None));
+            threads[parent.0 as usize].children.push(id);
+            id
+        });
+        let named = &mut threads[id.0 as usize];
         if named.name.as_deref() != name {
             named.name = name.map(str::to_owned);
         }
-        id
+        (id, named.hash)
     }
 
     fn known(&self) -> std::sync::MutexGuard<'_, Known> {
@@ -214,9 +229,7 @@ impl Names {
 
     /// A hash by which every process knows a thread.
     fn hash(&self, thread: ThreadId) -> u64 {
-        let path = &self.known().threads[thread.0 as usize].path;
-        path.iter()
-            .fold(1, |hash, &which| scatter(hash ^ scatter(u64::from(which))))
+        self.known().threads[thread.0 as usize].hash
     }
 }
 
@@ -267,6 +280,10 @@ pub(crate) struct State {
     pub(super) newborn: Option<(ThreadId, Body)>,
     /// Statics, by where their handles are.
     statics: HashMap<usize, Static>,
+    /// Whether events keep what their objects were before: only races need that, and it makes each of them a copy.
+    pub(super) keeps_models: bool,
+    /// What the objects of earlier executions had their events in.
+    spare_lists: Vec<Vec<EventId>>,
 }
 
 /// What an execution has instead of a static.
@@ -389,7 +406,7 @@ pub(crate) struct Event {
     /// The how manyeth of its thread it is.
     pub(crate) index: u32,
     pub(crate) row: Row,
-    /// What the object was before it.
+    /// What the object was before it, where that is kept.
     pub(crate) before: Model,
     /// How many objects there were before it.
     pub(crate) objects: u32,
@@ -413,13 +430,16 @@ impl State {
             time_passes: false,
             newborn: None,
             statics: HashMap::new(),
+            keeps_models: true,
+            spare_lists: Vec::new(),
         }
     }
 
     fn clear(&mut self) {
         self.threads.clear();
         self.order.clear();
-        self.objects.clear();
+        let lists = self.objects.drain(..).map(|object| object.events);
+        self.spare_lists.extend(lists);
         self.events.clear();
         self.clocks.clear();
         self.failure = None;
@@ -556,11 +576,13 @@ impl State {
 
     fn add_object(&mut self, model: Model, made: Option<&'static Location<'static>>) -> ObjectId {
         let id = ObjectId(self.objects.len() as u32);
+        let mut events = self.spare_lists.pop().unwrap_or_default();
+        events.clear();
         self.objects.push(Object {
             model,
             version: 0,
             rows: [None; CLASSES],
-            events: Vec::new(),
+            events,
             accesses: Vec::new(),
             made,
             thread: None,
@@ -681,7 +703,10 @@ impl State {
         let event = self.events.len() as EventId;
         let Operation { object, action, .. } = operation;
         let known = &mut self.objects[object.0 as usize];
-        let before = known.model.clone();
+        let before = match self.keeps_models {
+            true => known.model.clone(),
+            false => Model::Memory,
+        };
         let outcome = known.model.perform(thread, action, way, event);
         known.events.push(event);
         let looks = action.only_looks(way, outcome.answer);
@@ -1072,10 +1097,10 @@ impl World {
             let mut state = self.state.borrow_mut();
             let this = state.thread_mut(me);
             let which = this.children;
-            let child = self.names.child(me, which, name.as_deref());
+            let (child, hash) = self.names.child(me, which, name.as_deref());
             this.children += 1;
             let (row, time) = (this.row, this.time);
-            state.add_thread(child, self.names.hash(child), name, row, time);
+            state.add_thread(child, hash, name, row, time);
             state.thread_mut(child).parent = Some((me, which));
             state.newborn = Some((child, body));
             child
