@@ -100,10 +100,15 @@ fn ratio(one: &Measurement<Found>, other: &Measurement<Found>) -> String {
     };
     let ratio = count(one) / count(other);
     match (&one.found.end, &other.found.end) {
-        (End::Complete, End::Complete) => format!("{ratio:.2}"),
-        (End::Complete, _) => format!("< {ratio:.2}"),
+        (End::Complete, End::Complete) => format!("{ratio:.3}"),
+        (End::Complete, _) => format!("< {}", up(ratio)),
         _ => NOTHING.to_owned(),
     }
+}
+
+/// A bound, never below what it bounds.
+fn up(ratio: f64) -> String {
+    format!("{:.3}", (ratio * 1_000.0).ceil() / 1_000.0)
 }
 
 fn time(seconds: f64) -> String {
@@ -158,7 +163,7 @@ mod tests {
         };
         assert_eq!(
             row.to_string(),
-            "| a writer and 3 readers | 8 + 1 | 7,560 | 36 | > 15,120 | 0.25 | 8 | 7,560 | 36 | 15,120 | 0.50 | 0.00 |"
+            "| a writer and 3 readers | 8 + 1 | 7,560 | 36 | > 15,120 | 0.250 | 8 | 7,560 | 36 | 15,120 | 0.50 | 0.00 |"
         );
         let columns = exhaustive_head();
         let columns = columns.lines().next().unwrap();

@@ -18,9 +18,16 @@ pub const PROGRAMS: &[Program] = &[
         indexer(3, 2)
     }),
     Program::correct("file-system", "file system, 4 threads", || file_system(4)),
-    Program::correct("fetch-add", "atomic counter, 3 threads, twice each", || {
-        count_atomically(3, 2)
-    }),
+    Program::correct(
+        "fetch-add-3",
+        "atomic counter, 3 threads, twice each",
+        || count_atomically(3, 2),
+    ),
+    Program::correct(
+        "fetch-add-4",
+        "atomic counter, 4 threads, twice each",
+        || count_atomically(4, 2),
+    ),
     Program::correct("mutex-counter-2", "counter and mutex, 2 threads", || {
         count_under_lock(2, 1)
     })
@@ -29,6 +36,11 @@ pub const PROGRAMS: &[Program] = &[
         "mutex-counter-3",
         "counter and mutex, 3 threads, twice each",
         || count_under_lock(3, 2),
+    ),
+    Program::correct(
+        "mutex-counter-4",
+        "counter and mutex, 4 threads, twice each",
+        || count_under_lock(4, 2),
     ),
     Program::correct("bounded-queue", "bounded queue, room for 1 of 4", || {
         produce_and_consume(1, 4, Mistake::None)
