@@ -3,12 +3,14 @@
 //!
 //!     cargo run --release -p dragnet-bench -- stateright
 //!     cargo run --release -p dragnet-bench -- local
+//!     cargo run --release -p dragnet-bench -- threads
 
 mod local;
 mod machine;
 mod measure;
 mod stateright;
 mod table;
+mod threads;
 mod turns;
 
 use std::error::Error;
@@ -33,6 +35,8 @@ enum Command {
     Stateright(Comparison),
     /// Measure the figures of the paper on local model checking again, on the same system.
     Local(Comparison),
+    /// Compare with loom and shuttle on programs with threads.
+    Threads(ThreadsComparison),
     /// Do one job in this process, and print what it took as JSON.
     #[command(hide = true, subcommand)]
     Measure(Job),
@@ -42,6 +46,7 @@ enum Command {
 enum Job {
     Stateright(stateright::Job),
     Local(local::Job),
+    Threads(threads::Job),
 }
 
 #[derive(Args)]
@@ -55,6 +60,21 @@ struct Comparison {
     /// The date to print above the tables [default: today].
     #[arg(long)]
     date: Option<String>,
+}
+
+#[derive(Args)]
+struct ThreadsComparison {
+    #[command(flatten)]
+    comparison: Comparison,
+    /// After how many seconds a check is cut.
+    #[arg(long, default_value_t = 5.0)]
+    seconds: f64,
+    /// Print what was measured as JSON instead of tables.
+    #[arg(long)]
+    json: bool,
+    /// The programs [default: all, with --quick small ones].
+    #[arg(value_parser = threads::program_name)]
+    programs: Vec<&'static str>,
 }
 
 impl Comparison {
@@ -82,8 +102,18 @@ fn run(command: Command) -> Result<(), Box<dyn Error>> {
             stateright::compare(comparison.effort(), comparison.date)?;
         }
         Command::Local(comparison) => local::compare(comparison.effort(), comparison.date)?,
+        Command::Threads(arguments) => {
+            let plan = threads::Plan {
+                effort: arguments.comparison.effort(),
+                seconds: arguments.seconds,
+                programs: arguments.programs,
+                as_json: arguments.json,
+            };
+            threads::compare(&plan, arguments.comparison.date)?;
+        }
         Command::Measure(Job::Stateright(job)) => print_measured(&job)?,
         Command::Measure(Job::Local(job)) => print_measured(&job)?,
+        Command::Measure(Job::Threads(job)) => print_measured(&job)?,
     }
     Ok(())
 }

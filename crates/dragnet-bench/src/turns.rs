@@ -35,9 +35,9 @@ where
     for run in 1..=runs {
         for (job, best) in jobs.iter().zip(&mut best) {
             eprintln!("{job}, run {run} of {runs}");
-            let measured = turn(|| measure(job))?;
+            let measured = turn(|| measure(job), J::cost)?;
             *best = Some(match best.take() {
-                Some(best) => best.best(measured),
+                Some(best) => best.best(measured, J::cost),
                 None => measured,
             });
         }
@@ -49,7 +49,10 @@ where
 }
 
 /// One turn: a short job is done again, or a busy moment of the machine would be all of it.
-fn turn<F, E>(mut measure: impl FnMut() -> Result<Measurement<F>, E>) -> Result<Measurement<F>, E> {
+fn turn<F, E>(
+    mut measure: impl FnMut() -> Result<Measurement<F>, E>,
+    cost: impl Fn(&Measurement<F>) -> f64,
+) -> Result<Measurement<F>, E> {
     let mut best = measure()?;
     let mut seconds = best.seconds;
     for _ in 1..MOST_JOBS_A_TURN {
@@ -58,7 +61,7 @@ fn turn<F, E>(mut measure: impl FnMut() -> Result<Measurement<F>, E>) -> Result<
         }
         let measured = measure()?;
         seconds += measured.seconds;
-        best = best.best(measured);
+        best = best.best(measured, &cost);
     }
     Ok(best)
 }
@@ -71,14 +74,15 @@ mod tests {
 
     fn turn_of(seconds: &[f64]) -> (usize, f64) {
         let mut left = seconds.iter();
-        let best = turn(|| {
+        let measure = || {
             Ok::<_, Infallible>(Measurement {
                 found: (),
                 seconds: *left.next().expect("a turn is over in time"),
                 peak_bytes: 1,
                 added_bytes: 0,
             })
-        });
+        };
+        let best = turn(measure, |measured| measured.seconds);
         let Ok(best) = best;
         (seconds.len() - left.len(), best.seconds)
     }

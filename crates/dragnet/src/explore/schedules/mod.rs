@@ -86,7 +86,7 @@ struct Shared {
 impl Schedules<'_> {
     pub(crate) fn explore(&self) -> Explored {
         let shared = Shared {
-            tree: Mutex::new(Tree::new()),
+            tree: Mutex::new(Tree::new(self.lets_sleep())),
             news: Condvar::new(),
             explored: Mutex::default(),
             seen: Mutex::default(),
@@ -103,6 +103,17 @@ impl Schedules<'_> {
             .explored
             .into_inner()
             .unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether what has been taken elsewhere sleeps.
+    fn lets_sleep(&self) -> bool {
+        self.reduction != Reduction::None && self.preemptions.is_none()
+    }
+
+    /// Whether races say which executions follow from one.
+    fn follows_races(&self) -> bool {
+        let by_races = matches!(self.reduction, Reduction::Source | Reduction::Optimal);
+        by_races && self.preemptions.is_none()
     }
 
     /// An execution that ends like another, with as few interruptions of threads that could have gone on as can be found in
@@ -135,6 +146,9 @@ impl Schedules<'_> {
     /// Runs executions until there are no more, each on a thread of the operating system that is fit for it.
     fn work(&self, shared: &Shared, first: Option<(Vec<Leg>, usize)>) {
         let mut executor = Executor::new(Arc::clone(self.program));
+        if !self.follows_races() {
+            executor.keep_no_models();
+        }
         let mut next = first.or_else(|| self.claim(shared));
         while let Some((legs, new)) = next {
             self.run(shared, &mut executor, legs, new);
@@ -191,6 +205,7 @@ impl Schedules<'_> {
     fn run(&self, shared: &Shared, executor: &mut Executor, legs: Vec<Leg>, new: usize) {
         let mut guide = Guide {
             reduction: self.reduction,
+            notes_sleep: self.follows_races(),
             longest: self.longest.unwrap_or(u64::MAX),
             preemptions: self.preemptions,
             preempted: 0,
@@ -198,9 +213,9 @@ impl Schedules<'_> {
             shared,
             legs,
             new,
-            taken: Vec::new(),
+            taken: Vec::with_capacity(tree::ROOM),
             asleep: Vec::new(),
-            sleep_at: Vec::new(),
+            sleep: Sleep::default(),
             blocked: false,
             too_long: false,
             astray: false,
@@ -213,19 +228,17 @@ impl Schedules<'_> {
         let Guide {
             legs,
             taken,
-            sleep_at,
+            sleep,
             blocked,
             too_long,
             astray,
             ..
         } = guide;
-        let witness = Witness::new(&state);
-        let reversals = match self.reduction {
-            _ if self.preemptions.is_some() => Vec::new(),
-            Reduction::None | Reduction::Sleep => Vec::new(),
-            _ if self.plans_ahead() => witness.reversals(0),
-            Reduction::Source | Reduction::Optimal => witness.reversals(new),
-        };
+        let merges = self.plans_ahead();
+        let races = self.follows_races().then(|| {
+            let witness = Witness::new(&state);
+            (witness.reversals(if merges { 0 } else { new }), witness)
+        });
         let (mut asked, mut lost_track) = (0, false);
         let mut ask = |question: &Question| {
             asked += 1;
@@ -235,18 +248,22 @@ impl Schedules<'_> {
         };
         {
             let tree = &mut *lock(&shared.tree);
-            for reversal in &reversals {
-                let at = reversal.at as usize;
-                let node = node_before(&legs, at);
-                if self.plans_ahead() {
-                    let (reversed, asleep) = (legs[at].node, &sleep_at[at]);
-                    tree.insert_whole(node, reversed, asleep, reversal, &witness, &mut ask);
-                } else {
-                    tree.insert_first(node, &sleep_at[at], reversal, &witness);
+            if let Some((reversals, witness)) = &races {
+                for reversal in reversals {
+                    let at = reversal.at as usize;
+                    let (node, asleep) = (node_before(&legs, at), sleep.at(at));
+                    if merges {
+                        let reversed = legs[at].node;
+                        tree.insert_whole(node, reversed, asleep, reversal, witness, &mut ask);
+                    } else {
+                        tree.insert_first(node, asleep, reversal, witness);
+                    }
                 }
             }
             tree.release(node_before(&legs, legs.len()));
-            shared.news.notify_all();
+            if self.workers > 1 {
+                shared.news.notify_all();
+            }
         }
         let mut explored = lock(&shared.explored);
         explored.went_round |= state.went_round;
@@ -286,6 +303,8 @@ fn node_before(legs: &[Leg], step: usize) -> NodeId {
 /// Takes an execution along its way, and on from there.
 struct Guide<'a> {
     reduction: Reduction,
+    /// Whether it matters later what slept at each step.
+    notes_sleep: bool,
     longest: u64,
     preemptions: Option<u32>,
     preempted: u32,
@@ -299,12 +318,31 @@ struct Guide<'a> {
     taken: Vec<Transition>,
     /// What need not be taken: others have, and what has happened since does not matter to it.
     asleep: Vec<Transition>,
-    /// What slept at each step.
-    sleep_at: Vec<Vec<Transition>>,
+    sleep: Sleep,
     blocked: bool,
     too_long: bool,
     /// Whether what was planned turned out to be impossible.
     astray: bool,
+}
+
+/// What slept at each step of an execution.
+#[derive(Default)]
+struct Sleep {
+    asleep: Vec<Transition>,
+    /// Where in these each step ends.
+    ends: Vec<usize>,
+}
+
+impl Sleep {
+    fn note(&mut self, asleep: &[Transition]) {
+        self.asleep.extend_from_slice(asleep);
+        self.ends.push(self.asleep.len());
+    }
+
+    fn at(&self, step: usize) -> &[Transition] {
+        let start = step.checked_sub(1).map_or(0, |before| self.ends[before]);
+        &self.asleep[start..self.ends[step]]
+    }
 }
 
 impl Guide<'_> {
@@ -452,7 +490,9 @@ impl Director for Guide<'_> {
                 }
             }
         }
-        self.sleep_at.push(self.asleep.clone());
+        if self.notes_sleep {
+            self.sleep.note(&self.asleep);
+        }
         self.preempted += u32::from(interrupts(next.0));
         self.taken.push(next);
         Some(next)

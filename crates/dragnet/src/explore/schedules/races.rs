@@ -90,7 +90,7 @@ impl Question {
         if state.events.len() != self.way.len() {
             return None;
         }
-        let ways = every_way(operation.action, way);
+        let ways = every_way(operation.action, &way);
         let depends = |&event: &usize| {
             let that = &state.events[event];
             let that = (that.thread, &that.operation, that.way);
@@ -133,14 +133,14 @@ impl<'a> Witness<'a> {
         let mut found = Vec::new();
         for event in from..self.state.events.len() {
             let this = &self.state.events[event];
-            for way in every_way(this.operation.action, this.way) {
+            for &way in every_way(this.operation.action, &this.way) {
                 self.look(event, this.thread, this.operation, way, &mut found);
             }
         }
         let end = self.state.events.len();
         for &thread in &self.state.order {
             if let Some(pending) = self.state.pending(thread) {
-                for way in every_way(pending.action, Ways::COME) {
+                for &way in every_way(pending.action, &Ways::COME) {
                     self.look(end, thread, pending, way, &mut found);
                 }
             }
@@ -429,7 +429,7 @@ impl<'a> Witness<'a> {
         let known = here.is_some() || operation.object.0 < objects;
         let ways = match known {
             true => self.possible_ways(reversal, thread, operation, way),
-            false => every_way(operation.action, way),
+            false => every_way(operation.action, &way).to_vec(),
         };
         let mut relation = Relation::Independent;
         for &step in &rest.steps {
@@ -463,7 +463,7 @@ impl<'a> Witness<'a> {
         operation: Operation,
         way: Way,
     ) -> Vec<Way> {
-        let mut ways = every_way(operation.action, way);
+        let mut ways = every_way(operation.action, &way).to_vec();
         if ways.len() == 1 {
             return ways;
         }
@@ -562,9 +562,9 @@ impl<'a> Witness<'a> {
 }
 
 /// The ways in which an operation could come out that came out in one: others only where it has several by itself.
-fn every_way(action: Action, way: Way) -> Vec<Way> {
+fn every_way(action: Action, way: &Way) -> &[Way] {
     match action.possible_ways() {
-        [_] => vec![way],
-        several => several.to_vec(),
+        [_] => std::slice::from_ref(way),
+        several => several,
     }
 }

@@ -14,7 +14,12 @@ pub(super) struct Tree {
     open: usize,
     /// How many executions are under way.
     active: usize,
+    /// Whether what was taken before is kept with each node, to let it sleep.
+    lets_sleep: bool,
 }
+
+/// How many steps there is room for before anything has to grow.
+pub(super) const ROOM: usize = 64;
 
 pub(super) type NodeId = u32;
 
@@ -49,12 +54,13 @@ pub(super) struct Leg {
 
 impl Tree {
     /// Only the root, which is open.
-    pub(super) fn new() -> Self {
+    pub(super) fn new(lets_sleep: bool) -> Self {
         let mut tree = Self {
             nodes: Vec::new(),
             free: Vec::new(),
             open: 0,
             active: 0,
+            lets_sleep,
         };
         tree.add(ROOT, (crate::target::threads::names::Names::MAIN, 0));
         tree.nodes[ROOT as usize].visited = true;
@@ -70,7 +76,14 @@ impl Tree {
     }
 
     fn add(&mut self, parent: NodeId, transition: Transition) -> NodeId {
-        let node = Node {
+        if let Some(id) = self.free.pop() {
+            // It was emptied when it was forgotten, and keeps its room.
+            let node = self.node_mut(id);
+            node.parent = parent;
+            node.transition = transition;
+            return id;
+        }
+        self.nodes.push(Node {
             parent,
             transition,
             planned: None,
@@ -80,17 +93,8 @@ impl Tree {
             visited: false,
             open_below: 0,
             active_below: 0,
-        };
-        match self.free.pop() {
-            Some(id) => {
-                self.nodes[id as usize] = node;
-                id
-            }
-            None => {
-                self.nodes.push(node);
-                self.nodes.len() as NodeId - 1
-            }
-        }
+        });
+        self.nodes.len() as NodeId - 1
     }
 
     /// Whether nothing is left to do, and nothing can come up any more.
@@ -112,7 +116,7 @@ impl Tree {
             return None;
         }
         let mut at = ROOT;
-        let mut legs = Vec::new();
+        let mut legs = Vec::with_capacity(ROOM);
         while self.node(at).visited {
             let children = self.node(at).children.iter().copied();
             let with_open = children
@@ -153,13 +157,20 @@ impl Tree {
         let Node {
             parent, transition, ..
         } = *self.node(node);
-        let earlier = self.node(parent).taken.clone();
-        self.node_mut(parent).taken.push(transition);
-        let this = self.node_mut(node);
-        this.earlier = earlier;
-        this.visited = true;
+        self.take(node, parent, transition);
+        self.node_mut(node).visited = true;
         self.open -= 1;
         self.count(parent, -1, 0);
+    }
+
+    /// Takes note at a node and its parent of what leads from the one to the other, and what had before.
+    fn take(&mut self, node: NodeId, parent: NodeId, transition: Transition) {
+        if self.lets_sleep {
+            let mut earlier = std::mem::take(&mut self.node_mut(node).earlier);
+            earlier.clone_from(&self.node(parent).taken);
+            self.node_mut(node).earlier = earlier;
+        }
+        self.node_mut(parent).taken.push(transition);
     }
 
     /// Counts open nodes and executions at a node and above.
@@ -202,12 +213,9 @@ impl Tree {
         planned: Option<Planned>,
     ) -> Leg {
         let node = self.add(parent, transition);
-        let earlier = self.node(parent).taken.clone();
-        let siblings = self.node_mut(parent);
-        siblings.children.push(node);
-        siblings.taken.push(transition);
+        self.take(node, parent, transition);
+        self.node_mut(parent).children.push(node);
         let this = self.node_mut(node);
-        this.earlier = earlier;
         this.planned = planned;
         this.visited = true;
         this.active_below += 1;
@@ -349,8 +357,12 @@ impl Tree {
             self.free.push(node);
             let this = self.node_mut(node);
             open.append(&mut this.children);
-            this.taken = Vec::new();
-            this.earlier = Vec::new();
+            this.taken.clear();
+            this.earlier.clear();
+            this.planned = None;
+            this.visited = false;
+            this.open_below = 0;
+            this.active_below = 0;
         }
     }
 }

@@ -56,9 +56,19 @@ impl Clocks {
 
     /// Has a row come after another one as well.
     pub(crate) fn join(&mut self, row: Row, other: Row) {
-        let (row, other) = (row.0 as usize * self.width, other.0 as usize * self.width);
-        for at in 0..self.width {
-            self.cells[row + at] = self.cells[row + at].max(self.cells[other + at]);
+        if row == other {
+            return;
+        }
+        let (later, earlier) = (row.0.max(other.0), row.0.min(other.0));
+        let (before, from) = self.cells.split_at_mut(later as usize * self.width);
+        let later = &mut from[..self.width];
+        let earlier = &mut before[earlier as usize * self.width..][..self.width];
+        let (row, other) = match row.0 > other.0 {
+            true => (later, earlier),
+            false => (earlier, later),
+        };
+        for (cell, &other) in row.iter_mut().zip(&*other) {
+            *cell = other.max(*cell);
         }
     }
 

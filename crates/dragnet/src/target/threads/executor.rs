@@ -85,6 +85,9 @@ pub(crate) struct Executor {
     /// Where the stack of each thread ends.
     floors: Vec<usize>,
     stacks: Vec<DefaultStack>,
+    /// The ways of one thread, and what is enabled: only their room is kept from step to step.
+    ways: Vec<Way>,
+    enabled: Vec<Transition>,
     pulse: Arc<Pulse>,
     /// Whether what is on the threads' stacks must not be touched any more.
     is_abandoned: bool,
@@ -99,6 +102,8 @@ impl Executor {
             fibers: Vec::new(),
             floors: Vec::new(),
             stacks: Vec::new(),
+            ways: Vec::new(),
+            enabled: Vec::new(),
             pulse: Pulse::new(),
             is_abandoned: false,
         }
@@ -118,6 +123,11 @@ impl Executor {
     /// Whether this thread of the operating system can run no further execution.
     pub(crate) fn is_spoiled(&self) -> bool {
         self.world.is_spoiled()
+    }
+
+    /// Events need not keep what their objects were before: nobody looks for races.
+    pub(crate) fn keep_no_models(&self) {
+        self.world.state().borrow_mut().keeps_models = false;
     }
 
     /// Whether executions are told to a person.
@@ -149,14 +159,14 @@ impl Executor {
     }
 
     fn conduct(&mut self, director: &mut dyn Director) -> Finish {
-        let (mut ways, mut enabled) = (Vec::new(), Vec::new());
         loop {
+            let enabled = &mut self.enabled;
             let thread = {
                 let mut state = self.world.state().borrow_mut();
                 if let Some(failure) = &state.failure {
                     return Finish::Failed(failure.clone());
                 }
-                state.enabled(&mut ways, &mut enabled);
+                state.enabled(&mut self.ways, enabled);
                 if enabled.is_empty() {
                     let mut threads = state.order.iter();
                     return match threads.all(|&thread| state.thread(thread).ended) {
@@ -164,7 +174,7 @@ impl Executor {
                         false => Finish::Stuck,
                     };
                 }
-                let Some((thread, way)) = director.next(&state, &enabled) else {
+                let Some((thread, way)) = director.next(&state, enabled) else {
                     return Finish::Left;
                 };
                 debug_assert!(enabled.contains(&(thread, way)));
@@ -234,8 +244,9 @@ impl Executor {
     /// Takes threads that have not ended out of the execution, children before their parents.
     fn take_apart(&mut self) {
         self.world.end();
-        let order = self.world.state().borrow().order.clone();
-        for &thread in order.iter().rev() {
+        let count = self.world.state().borrow().order.len();
+        for which in (0..count).rev() {
+            let thread = self.world.state().borrow().order[which];
             let at = thread.0 as usize;
             let Some(mut fiber) = self.fibers.get_mut(at).and_then(Option::take) else {
                 continue;

@@ -1,6 +1,5 @@
 //! The names of threads: the same in all executions.
 
-use std::collections::HashMap;
 use std::fmt::{self, Display};
 use std::sync::{Mutex, PoisonError};
 
@@ -11,7 +10,6 @@ use crate::trace::scatter;
 pub(crate) struct Names(Mutex<Known>);
 
 struct Known {
-    ids: HashMap<(ThreadId, u32), ThreadId>,
     threads: Vec<Named>,
 }
 
@@ -19,16 +17,28 @@ struct Named {
     /// The numbers of children on the way from the first thread.
     path: Vec<u32>,
     name: Option<String>,
+    /// By which every process knows it.
+    hash: u64,
+    children: Vec<ThreadId>,
+}
+
+impl Named {
+    fn new(path: Vec<u32>, name: Option<String>) -> Self {
+        let steps = path.iter();
+        let hash = steps.fold(1, |hash, &which| scatter(hash ^ scatter(u64::from(which))));
+        Self {
+            path,
+            name,
+            hash,
+            children: Vec::new(),
+        }
+    }
 }
 
 impl Default for Names {
     fn default() -> Self {
         Self(Mutex::new(Known {
-            ids: HashMap::new(),
-            threads: vec![Named {
-                path: Vec::new(),
-                name: Some("main".to_owned()),
-            }],
+            threads: vec![Named::new(Vec::new(), Some("main".to_owned()))],
         }))
     }
 }
@@ -36,20 +46,29 @@ impl Default for Names {
 impl Names {
     pub(crate) const MAIN: ThreadId = ThreadId(0);
 
-    pub(super) fn child(&self, parent: ThreadId, which: u32, name: Option<&str>) -> ThreadId {
-        let known = &mut *self.known();
-        let next = ThreadId(known.threads.len() as u32);
-        let id = *known.ids.entry((parent, which)).or_insert(next);
-        if id == next {
-            let mut path = known.threads[parent.0 as usize].path.clone();
+    /// A child of a thread, with the hash by which every process knows it.
+    pub(super) fn child(
+        &self,
+        parent: ThreadId,
+        which: u32,
+        name: Option<&str>,
+    ) -> (ThreadId, u64) {
+        let threads = &mut self.known().threads;
+        let siblings = &threads[parent.0 as usize].children;
+        // Children are numbered in the order in which they are spawned, so that this is one more than are known at most.
+        let id = siblings.get(which as usize).copied().unwrap_or_else(|| {
+            let id = ThreadId(threads.len() as u32);
+            let mut path = threads[parent.0 as usize].path.clone();
             path.push(which + 1);
-            known.threads.push(Named { path, name: None });
-        }
-        let named = &mut known.threads[id.0 as usize];
+            threads.push(Named::new(path, None));
+            threads[parent.0 as usize].children.push(id);
+            id
+        });
+        let named = &mut threads[id.0 as usize];
         if named.name.as_deref() != name {
             named.name = name.map(str::to_owned);
         }
-        id
+        (id, named.hash)
     }
 
     fn known(&self) -> std::sync::MutexGuard<'_, Known> {
@@ -69,9 +88,7 @@ impl Names {
 
     /// A hash by which every process knows a thread.
     pub(super) fn hash(&self, thread: ThreadId) -> u64 {
-        let path = &self.known().threads[thread.0 as usize].path;
-        path.iter()
-            .fold(1, |hash, &which| scatter(hash ^ scatter(u64::from(which))))
+        self.known().threads[thread.0 as usize].hash
     }
 }
 

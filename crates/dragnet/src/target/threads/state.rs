@@ -46,6 +46,10 @@ pub(crate) struct State {
     pub(super) newborn: Option<(ThreadId, Body)>,
     /// Statics, by where their handles are: each process has its own.
     pub(super) statics: HashMap<(ProcessId, usize), Static>,
+    /// Whether events keep what their objects were before: only races need that, and it makes each of them a copy.
+    pub(super) keeps_models: bool,
+    /// What the objects of earlier executions had their events in.
+    spare_lists: Vec<Vec<EventId>>,
 }
 
 /// What an execution has instead of a static.
@@ -136,7 +140,7 @@ pub(crate) struct Event {
     /// The how manyeth of its thread it is.
     pub(crate) index: u32,
     pub(crate) row: Row,
-    /// What the object was before it.
+    /// What the object was before it, where that is kept.
     pub(crate) before: Model,
     /// How many objects there were before it.
     pub(crate) objects: u32,
@@ -163,13 +167,16 @@ impl State {
             time_passes: false,
             newborn: None,
             statics: HashMap::new(),
+            keeps_models: true,
+            spare_lists: Vec::new(),
         }
     }
 
     pub(super) fn clear(&mut self) {
         self.threads.clear();
         self.order.clear();
-        self.objects.clear();
+        let lists = self.objects.drain(..).map(|object| object.events);
+        self.spare_lists.extend(lists);
         self.events.clear();
         self.clocks.clear();
         self.hosts.clear();
@@ -361,11 +368,13 @@ impl State {
         made: Option<&'static Location<'static>>,
     ) -> ObjectId {
         let id = ObjectId(self.objects.len() as u32);
+        let mut events = self.spare_lists.pop().unwrap_or_default();
+        events.clear();
         self.objects.push(Object {
             model,
             version: 0,
             rows: [None; CLASSES],
-            events: Vec::new(),
+            events,
             accesses: Vec::new(),
             made,
             thread: None,
@@ -505,7 +514,10 @@ impl State {
         let event = self.events.len() as EventId;
         let Operation { object, action, .. } = operation;
         let known = &mut self.objects[object.0 as usize];
-        let before = known.model.clone();
+        let before = match self.keeps_models {
+            true => known.model.clone(),
+            false => Model::Memory,
+        };
         let outcome = known.model.perform(thread, action, way, event);
         known.events.push(event);
         let looks = action.only_looks(way, outcome.answer);

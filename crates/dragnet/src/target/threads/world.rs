@@ -548,11 +548,10 @@ impl World {
                 (Some(host), None) => Some(format!("{}/thread {}", host.name, which + 1)),
                 (None, name) => name.clone(),
             };
-            let child = self.names.child(me, which, known.as_deref());
+            let (child, hash) = self.names.child(me, which, known.as_deref());
             let this = state.thread_mut(me);
             this.children += 1;
             let (row, time) = (this.row, this.time);
-            let hash = self.names.hash(child);
             state.add_thread(child, hash, name, process, row, time);
             state.thread_mut(child).parent = Some((me, which));
             state.newborn = Some((child, body));

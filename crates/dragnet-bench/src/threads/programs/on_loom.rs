@@ -1,0 +1,8 @@
+//! The programs under loom.
+
+use ::loom::{sync, thread};
+
+#[path = "text.rs"]
+mod text;
+
+pub use text::PROGRAMS;

@@ -1,0 +1,8 @@
+//! The programs under shuttle.
+
+use ::shuttle::{sync, thread};
+
+#[path = "text.rs"]
+mod text;
+
+pub use text::PROGRAMS;
