@@ -147,7 +147,7 @@ impl<'a> Witness<'a> {
             if let Some((cut, crash)) = self.state.thread(thread).cut
                 && (crash as usize) >= from
             {
-                for way in every_way(cut.action, Ways::COME) {
+                for &way in every_way(cut.action, &Ways::COME) {
                     self.reverse(crash, end, thread, cut, way, &mut found);
                 }
             }
