@@ -260,6 +260,16 @@ impl Action {
         }
     }
 
+    /// The way in which it comes out whenever it can happen, if there is only one.
+    #[inline]
+    pub(crate) fn only_way(self) -> Option<Way> {
+        match (self, self.possible_ways()) {
+            (Self::Choose(_) | Self::NotifyOne, _) => None,
+            (_, [way]) => Some(*way),
+            _ => None,
+        }
+    }
+
     /// Whether it only looks at its object, and what it saw was no success.
     pub(crate) fn only_looks(self, way: Way, answer: u32) -> bool {
         match self {
@@ -284,8 +294,12 @@ impl Action {
 
     /// The numbers of the classes that it does not commute with.
     pub(crate) fn rivals(self, way: Way) -> impl Iterator<Item = usize> {
-        let (_, rivals) = self.classes(way);
-        (0..CLASSES).filter(move |class| rivals >> class & 1 == 1)
+        let (_, mut rivals) = self.classes(way);
+        std::iter::from_fn(move || {
+            let next = (rivals != 0).then(|| rivals.trailing_zeros() as usize);
+            rivals &= rivals.wrapping_sub(1);
+            next
+        })
     }
 
     /// Whether it matters which of two operations on the same object comes first.

@@ -331,15 +331,22 @@ impl State {
         for patience in [self.fruitless_turns, HOPELESS] {
             let mut in_vain = false;
             for &id in &self.order {
-                let Some(pending) = self.thread(id).pending else {
+                let thread = self.thread(id);
+                let Some(pending) = thread.pending else {
                     continue;
                 };
-                if self.goes_round(id, &pending, patience) {
+                if thread.round.turns >= patience && self.goes_round(id, &pending, patience) {
                     in_vain = true;
                     continue;
                 }
-                ways.clear();
                 let model = &self.object(pending.object).model;
+                if let Some(way) = pending.action.only_way() {
+                    if model.allows(id, pending.action, way) {
+                        enabled.push((id, way));
+                    }
+                    continue;
+                }
+                ways.clear();
                 model.ways(id, pending.action, ways);
                 enabled.extend(ways.iter().map(|&way| (id, way)));
             }
