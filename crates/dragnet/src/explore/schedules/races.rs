@@ -8,8 +8,10 @@ use crate::target::threads::state::State;
 /// An execution, and what its threads did in it.
 pub(super) struct Witness<'a> {
     pub(super) state: &'a State,
-    /// The events of each thread.
-    by_thread: Vec<Vec<EventId>>,
+    /// The events of the first thread, of the second, and so on,
+    by_thread: Vec<EventId>,
+    /// and where those of each end.
+    ends: Vec<u32>,
 }
 
 /// Something that goes before an event instead of after it.
@@ -114,18 +116,35 @@ pub(super) struct Planned {
 
 impl<'a> Witness<'a> {
     pub(super) fn new(state: &'a State) -> Self {
-        let mut by_thread = vec![Vec::new(); state.threads.len()];
+        let mut end = 0;
+        let threads = state.threads.iter();
+        let ends: Vec<u32> = threads
+            .map(|thread| {
+                end += thread.as_ref().map_or(0, |thread| thread.steps);
+                end
+            })
+            .collect();
+        let mut by_thread = vec![0; state.events.len()];
         for (event, this) in state.events.iter().enumerate() {
-            by_thread[this.thread.0 as usize].push(event as EventId);
+            let before = (this.thread.0 as usize).checked_sub(1);
+            let start = before.map_or(0, |before| ends[before]);
+            by_thread[(start + this.index) as usize] = event as EventId;
         }
-        Self { state, by_thread }
+        Self {
+            state,
+            by_thread,
+            ends,
+        }
     }
 
     /// The events of a thread.
     fn events_of(&self, thread: ThreadId) -> &[EventId] {
-        self.by_thread
-            .get(thread.0 as usize)
-            .map_or(&[], |events| events)
+        let at = thread.0 as usize;
+        let Some(&end) = self.ends.get(at) else {
+            return &[];
+        };
+        let start = at.checked_sub(1).map_or(0, |before| self.ends[before]);
+        &self.by_thread[start as usize..end as usize]
     }
 
     /// Every race in which the later one is the event at `from` or behind it, or did not happen at all.
@@ -271,14 +290,16 @@ impl<'a> Witness<'a> {
         if !self.may_go_round(instead, own) {
             return None;
         }
-        let mut without: Vec<EventId> = [instead].into_iter().chain(own).collect();
+        let mut obstacles: Vec<EventId> = Vec::new();
+        let mut steps: Vec<EventId> = Vec::with_capacity(state.events.len() - instead as usize);
         loop {
             let is_left = |event: &EventId| {
-                let mut without = without.iter();
+                let mut without = obstacles.iter().chain(&own).chain([&instead]);
                 !without.any(|&other| state.is_before(other, *event))
             };
+            steps.clear();
             let after = instead + 1..state.events.len() as EventId;
-            let steps: Vec<EventId> = after.filter(is_left).collect();
+            steps.extend(after.filter(is_left));
             let before = state.model_before(operation.object, instead);
             if matches!(before, Model::Memory) || operation.action == Action::NotifyOne {
                 return Some(steps);
@@ -290,7 +311,7 @@ impl<'a> Witness<'a> {
                     if self.is_past(obstacle, index, thread) {
                         return None;
                     }
-                    without.push(obstacle);
+                    obstacles.push(obstacle);
                 }
             }
         }

@@ -67,7 +67,12 @@ mod signals {
     use corosensei::trap::TrapHandlerRegs;
     use libc::{c_int, c_void, sigaction, siginfo_t, ucontext_t};
 
-    use super::{Duration, INSIDE, Inside, LOOK, TRAPPED, Trapped, WILL_ABORT};
+    use super::{Cell, Duration, INSIDE, Inside, LOOK, TRAPPED, Trapped, WILL_ABORT};
+
+    std::thread_local! {
+        /// Whether this thread of the operating system has a stack for handlers.
+        static HAS_OWN_STACK: Cell<bool> = const { Cell::new(false) };
+    }
 
     /// Ignored by who does not handle it.
     const WAKE: c_int = libc::SIGURG;
@@ -81,6 +86,8 @@ mod signals {
         thread: Mutex<Option<libc::pthread_t>>,
         /// Whether it has been too long since the last beat.
         is_late: AtomicBool,
+        /// Whether somebody looks after it, for as long as it exists.
+        is_watched: AtomicBool,
     }
 
     impl Pulse {
@@ -90,6 +97,7 @@ mod signals {
                 patience: AtomicU64::new(0),
                 thread: Mutex::new(None),
                 is_late: AtomicBool::new(false),
+                is_watched: AtomicBool::new(false),
             })
         }
 
@@ -110,12 +118,17 @@ mod signals {
                 handle(signal);
             }
         });
-        ensure_own_stack();
+        if !HAS_OWN_STACK.replace(true) {
+            ensure_own_stack();
+        }
         let patience = u64::try_from(patience.as_millis()).unwrap_or(u64::MAX);
         pulse.patience.store(patience, Relaxed);
         // SAFETY: it has no conditions.
         *lock(&pulse.thread) = Some(unsafe { libc::pthread_self() });
-        watch(pulse);
+        if !pulse.is_watched.load(Relaxed) {
+            watch(pulse);
+            pulse.is_watched.store(true, Relaxed);
+        }
         Watched(pulse)
     }
 
@@ -135,10 +148,7 @@ mod signals {
 
     fn watch(pulse: &Arc<Pulse>) {
         let (watched, is_there) = &mut *lock(&WATCHED);
-        let this = Arc::downgrade(pulse);
-        if !watched.iter().any(|other| other.ptr_eq(&this)) {
-            watched.push(this);
-        }
+        watched.push(Arc::downgrade(pulse));
         if !*is_there {
             let watch = std::thread::Builder::new().name("dragnet watch".to_owned());
             *is_there = watch.spawn(keep_watch).is_ok();
