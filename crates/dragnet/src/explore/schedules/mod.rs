@@ -17,6 +17,7 @@
 //! others matter, an execution is run in which both steps can be seen.
 
 mod races;
+mod simplest;
 mod tree;
 mod walks;
 
@@ -31,11 +32,6 @@ use crate::target::threads::operation::{Action, ThreadId};
 use crate::target::threads::state::{Event, State};
 use races::{Planned, Question, Relation, Witness};
 use tree::{Leg, NodeId, ROOT, Tree};
-
-/// An execution is looked for with fewer interruptions than so many,
-const MOST_PREEMPTIONS: u32 = 4;
-/// among so many executions for each number of them.
-const SHORT: u64 = 5_000;
 
 /// What exploring schedules came to.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -114,33 +110,6 @@ impl Schedules<'_> {
     fn follows_races(&self) -> bool {
         let by_races = matches!(self.reduction, Reduction::Source | Reduction::Optimal);
         by_races && self.preemptions.is_none()
-    }
-
-    /// An execution that ends like another, with as few interruptions of threads that could have gone on as can be found in
-    /// a short time.
-    pub(crate) fn simplest(
-        &self,
-        decisions: Vec<Transition>,
-        finish: Finish,
-    ) -> (Vec<Transition>, Finish) {
-        for preemptions in 0..MOST_PREEMPTIONS {
-            let alike = |other: &Finish| match (&finish, other) {
-                (Finish::Failed(one), Finish::Failed(other)) => one == other,
-                (one, other) => one == other,
-            };
-            let simple = Schedules {
-                reduction: Reduction::Sleep,
-                preemptions: Some(preemptions),
-                gauge: &Gauge::inside(self.gauge, Some(SHORT)),
-                workers: 1,
-                watch: &|_, other| !alike(other),
-                ..*self
-            };
-            if let Some(found) = simple.explore().found {
-                return found;
-            }
-        }
-        (decisions, finish)
     }
 
     /// Runs executions until there are no more, each on a thread of the operating system that is fit for it.

@@ -2,6 +2,7 @@
 
 use std::any::Any;
 use std::collections::HashMap;
+use std::mem::discriminant;
 use std::panic::Location;
 use std::ptr;
 use std::rc::Rc;
@@ -278,11 +279,14 @@ impl State {
                 .any(spawned_later)
     }
 
-    /// How many of the objects before one were made at the same place.
+    /// How many of the objects before one are of the same kind and were made at the same place.
     pub(crate) fn siblings_before(&self, id: ObjectId) -> usize {
-        let made = self.object(id).made;
+        let this = self.object(id);
+        let is_sibling = |other: &&Object| {
+            other.made == this.made && discriminant(&other.model) == discriminant(&this.model)
+        };
         let before = self.objects[..id.0 as usize].iter();
-        before.filter(|other| other.made == made).count()
+        before.filter(is_sibling).count()
     }
 
     /// Whether a thread has drawn a random number.

@@ -173,13 +173,13 @@ pub(super) fn last_step(state: &State, names: &Names) -> Step {
     };
     let notes = match operation.action {
         Action::End => Vec::new(),
-        _ if is_own(operation.at) => Vec::new(),
         // Where a guard is dropped cannot be known.
         Action::Unlock | Action::WriteUnlock | Action::ReadUnlock => {
             let locked = locked_at(state, operation.object, event.thread);
             let locked = locked.map(|at| format!("which it locked at {}", place(at)));
             locked.into_iter().collect()
         }
+        _ if is_own(operation.at) => Vec::new(),
         _ => vec![format!("at {}", place(operation.at))],
     };
     let component = match state.thread(event.thread).process {

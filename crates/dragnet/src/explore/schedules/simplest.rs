@@ -1,0 +1,133 @@
+//! An execution that a person understands: nothing in it that need not be, and as few interruptions as can be found in a
+//! short time.
+
+use std::sync::Arc;
+
+use super::{Director, Executor, Finish, Reduction, Schedules, ThreadId, Transition};
+use crate::explore::limits::Gauge;
+use crate::target::threads::model::EventId;
+use crate::target::threads::operation::Action;
+use crate::target::threads::state::State;
+
+/// An execution is looked for with fewer interruptions than so many,
+const MOST_INTERRUPTIONS: u32 = 4;
+/// among so many executions for each number of them.
+const SHORT: u64 = 5_000;
+
+/// Goes a way, and counts how often it interrupts a thread that could have gone on.
+struct Retrace<'a> {
+    way: &'a [Transition],
+    last: Option<ThreadId>,
+    interruptions: u32,
+}
+
+impl Director for Retrace<'_> {
+    fn next(&mut self, state: &State, enabled: &[Transition]) -> Option<Transition> {
+        let (&next, further) = self.way.split_first()?;
+        self.way = further;
+        let steps_aside =
+            state.events.last().map(|event| event.operation.action) == Some(Action::Yield);
+        let could_go_on = |last| enabled.iter().any(|&(thread, _)| thread == last);
+        let interrupts = self
+            .last
+            .is_some_and(|last| last != next.0 && could_go_on(last));
+        self.interruptions += u32::from(interrupts && !steps_aside);
+        self.last = Some(next.0);
+        enabled.contains(&next).then_some(next)
+    }
+}
+
+impl Schedules<'_> {
+    /// An execution that ends like another, and is easier to understand.
+    pub(crate) fn simplest(
+        &self,
+        decisions: Vec<Transition>,
+        finish: Finish,
+    ) -> (Vec<Transition>, Finish) {
+        let (decisions, interruptions) = self.tidied(decisions, &finish);
+        for fewer in 0..interruptions.min(MOST_INTERRUPTIONS) {
+            let simple = Schedules {
+                reduction: Reduction::Sleep,
+                preemptions: Some(fewer),
+                gauge: &Gauge::inside(self.gauge, Some(SHORT)),
+                workers: 1,
+                watch: &|_, other| finish != *other,
+                ..*self
+            };
+            if let Some((found, other)) = simple.explore().found
+                && other == finish
+            {
+                let (found, _) = self.tidied(found, &finish);
+                return (found, finish);
+            }
+        }
+        (decisions, finish)
+    }
+
+    /// The same without what does not lead to its end, each thread for as long as it can go on; and how many interruptions
+    /// are left.
+    fn tidied(&self, decisions: Vec<Transition>, finish: &Finish) -> (Vec<Transition>, u32) {
+        let (_, interruptions, (needed, all)) = self.retrace(&decisions, |state| {
+            let last = state
+                .events
+                .len()
+                .checked_sub(1)
+                .map(|last| last as EventId);
+            let events = 0..state.events.len() as EventId;
+            let is_needed =
+                |event: &EventId| last.is_some_and(|last| state.is_before(*event, last));
+            let needed = events.clone().filter(is_needed).collect();
+            (
+                in_few_turns(state, needed),
+                in_few_turns(state, events.collect()),
+            )
+        });
+        // Where threads that wait are what is wrong, all is needed; and so is who comes to data without a lock.
+        for shorter in [needed, all] {
+            let (other, interruptions, ()) = self.retrace(&shorter, |_| ());
+            if other == *finish {
+                return (shorter, interruptions);
+            }
+        }
+        (decisions, interruptions)
+    }
+
+    /// Runs an execution along a way and says how it ends, and how many interruptions there are in it.
+    fn retrace<R: Send>(
+        &self,
+        way: &[Transition],
+        look: impl FnOnce(&State) -> R + Send,
+    ) -> (Finish, u32, R) {
+        let run = || {
+            let mut executor = Executor::new(Arc::clone(self.program));
+            let mut retrace = Retrace {
+                way,
+                last: None,
+                interruptions: 0,
+            };
+            let finish = executor.run(&mut retrace);
+            (finish, retrace.interruptions, look(&executor.state()))
+        };
+        self.program.apart(run)
+    }
+}
+
+/// Events of an execution in another order that comes to the same, with few changes from one thread to another.
+fn in_few_turns(state: &State, mut events: Vec<EventId>) -> Vec<Transition> {
+    let mut ordered = Vec::with_capacity(events.len());
+    let mut last = None;
+    while !events.is_empty() {
+        let is_first = |at: usize| {
+            let mut before = events[..at].iter();
+            before.all(|&other| !state.is_before(other, events[at]))
+        };
+        let of_last = |&at: &usize| Some(state.events[events[at] as usize].thread) == last;
+        let mut own = (0..events.len()).filter(of_last);
+        // The first of all comes before no other.
+        let next = own.next().filter(|&at| is_first(at)).unwrap_or(0);
+        let event = &state.events[events.remove(next) as usize];
+        last = Some(event.thread);
+        ordered.push((event.thread, event.way));
+    }
+    ordered
+}
