@@ -1,14 +1,14 @@
 //! A cache of what is expensive to compute, read by many.
 //!
-//! A value that is there is read under the lock and given out. A value that is not there is computed and put in, with a
-//! second look first: another thread may have put it in since. So each is computed once.
+//! A value that is there is read under the lock for readers and given out. A value that is not there is computed and put
+//! in under the lock for writers, with a second look first: another thread may have put it in since. So each is computed once.
 //!
 //! With the bug `check-then-act` there is no second look: two threads that both find nothing both compute.
 
 use std::collections::BTreeMap;
 
 use dragnet::sync::atomic::{AtomicU32, Ordering::SeqCst};
-use dragnet::sync::{Arc, Mutex};
+use dragnet::sync::{Arc, RwLock};
 use dragnet::{Check, Entry, Threads};
 
 use super::{join_all, spawn};
@@ -49,7 +49,7 @@ pub enum Look {
 /// Values by their keys, each computed when it is first asked for.
 #[derive(Debug)]
 pub struct Cache {
-    values: Mutex<BTreeMap<usize, u64>>,
+    values: RwLock<BTreeMap<usize, u64>>,
     look: Look,
 }
 
@@ -57,24 +57,24 @@ impl Cache {
     /// An empty cache.
     pub fn new(look: Look) -> Self {
         Self {
-            values: Mutex::default(),
+            values: RwLock::default(),
             look,
         }
     }
 
     /// The value of a key, which `compute` finds out.
     pub fn get(&self, key: usize, compute: impl FnOnce() -> u64) -> u64 {
-        if let Some(&value) = self.values.lock().unwrap().get(&key) {
+        if let Some(&value) = self.values.read().unwrap().get(&key) {
             return value;
         }
         match self.look {
             Look::Twice => {
-                let mut values = self.values.lock().unwrap();
+                let mut values = self.values.write().unwrap();
                 *values.entry(key).or_insert_with(compute)
             }
             Look::Once => {
                 let value = compute();
-                self.values.lock().unwrap().insert(key, value);
+                self.values.write().unwrap().insert(key, value);
                 value
             }
         }

@@ -124,7 +124,7 @@ pub(crate) enum Action {
     /// A process stops where it is. It matters to everything that its threads do.
     Crash,
     /// Something may go wrong.
-    Suffer(Harm),
+    Suffer(Victim),
 
     /// One of so many.
     Choose(u32),
@@ -132,28 +132,30 @@ pub(crate) enum Action {
     Yield,
 }
 
-/// What can happen to something, each as a [`Way`]; 0 is that nothing does.
+/// What may come to harm, in one of several [`Way`]s.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum Harm {
-    ToDatagram,
-    ToConnection,
-    ToProcess,
-    /// It is for the better.
-    ToCrashed,
+pub(crate) enum Victim {
+    Datagram,
+    Connection,
+    Process,
+    /// A process that has crashed, to which something good may happen.
+    Crashed,
 }
 
-impl Harm {
-    pub(crate) const NONE: Way = 0;
-    pub(crate) const DONE: Way = 1;
+impl Victim {
+    /// Nothing happens to it.
+    pub(crate) const SPARED: Way = 0;
+    /// Something does.
+    pub(crate) const STRUCK: Way = 1;
     pub(crate) const LOST: Way = 1;
     pub(crate) const TWICE: Way = 2;
 
     fn kinds(self) -> &'static [FaultKind] {
         match self {
-            Self::ToDatagram => &[FaultKind::Drop, FaultKind::Duplicate],
-            Self::ToConnection => &[FaultKind::Reset],
-            Self::ToProcess => &[FaultKind::Crash],
-            Self::ToCrashed => &[FaultKind::Restart],
+            Self::Datagram => &[FaultKind::Drop, FaultKind::Duplicate],
+            Self::Connection => &[FaultKind::Reset],
+            Self::Process => &[FaultKind::Crash],
+            Self::Crashed => &[FaultKind::Restart],
         }
     }
 
@@ -237,7 +239,7 @@ impl Action {
             Self::Shut => (F, A | C | D | F),
             Self::Exit | Self::Crash => (B, B),
             // There are only so many faults of a kind.
-            Self::Suffer(harm) => match harm.kind(way) {
+            Self::Suffer(victim) => match victim.kind(way) {
                 None => (0, 0),
                 Some(kind) => (1 << kind as Classes, 1 << kind as Classes),
             },
@@ -253,8 +255,8 @@ impl Action {
             Self::Receive { timed: true }
             | Self::Take { timed: true, .. }
             | Self::Park { timed: true } => &[Ways::COME, Ways::TIMEOUT],
-            Self::Suffer(Harm::ToDatagram) => &[Harm::NONE, Harm::LOST, Harm::TWICE],
-            Self::Suffer(_) => &[Harm::NONE, Harm::DONE],
+            Self::Suffer(Victim::Datagram) => &[Victim::SPARED, Victim::LOST, Victim::TWICE],
+            Self::Suffer(_) => &[Victim::SPARED, Victim::STRUCK],
             Self::Enter => &[Ways::COME, Ways::DONE],
             _ => &[Ways::COME],
         }
@@ -375,10 +377,10 @@ mod tests {
         ];
         let process = [Action::Exit, Action::Crash, Action::Join];
         let faults = [
-            Action::Suffer(Harm::ToDatagram),
-            Action::Suffer(Harm::ToConnection),
-            Action::Suffer(Harm::ToProcess),
-            Action::Suffer(Harm::ToCrashed),
+            Action::Suffer(Victim::Datagram),
+            Action::Suffer(Victim::Connection),
+            Action::Suffer(Victim::Process),
+            Action::Suffer(Victim::Crashed),
         ];
         let thread = [
             Action::End,
