@@ -98,7 +98,7 @@ fn what_is_written_with_atomics_and_locks_has_as_many_executions_with_every_redu
     has_executions("connection-pool", &[], 420);
     has_executions("work-stealing", &[], 115);
     has_executions("locked-philosophers", &[], 6);
-    has_executions("rw-cache", &[], 12_672);
+    has_executions("rw-cache", &[], 1_500);
 }
 
 #[test]
