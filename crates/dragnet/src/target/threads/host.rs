@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::model::Model;
 use super::net::{self, Addresses, Label, Socket};
-use super::operation::{Action, ObjectId, ProcessId, ThreadId, Victim, Way};
+use super::operation::{Action, Harm, ObjectId, ProcessId, ThreadId, Way};
 use super::state::Body;
 use super::world::{self, World};
 use crate::process::FIRST;
@@ -66,7 +66,7 @@ where
         name.to_owned(),
         Box::new(move || live(process, &*first)),
     );
-    if world.can_suffer(Victim::Process) {
+    if world.can_suffer(Harm::Process) {
         let name = name.to_owned();
         let fate = format!("fate of {name}");
         world.spawn_outside(
@@ -102,13 +102,13 @@ fn decide(
     let Some(world) = world::current() else {
         return;
     };
-    while world.suffer(Victim::Process, at) == Some(Victim::STRUCK)
+    while world.suffer(Harm::Process, at) == Some(Harm::DONE)
         && world.operate_on(process, Action::Crash, at) == Some(1)
     {
         for socket in world.sockets_of(id) {
             socket.break_off();
         }
-        if world.suffer(Victim::Crashed, at) != Some(Victim::STRUCK) {
+        if world.suffer(Harm::Crashed, at) != Some(Harm::DONE) {
             return;
         }
         let again = Arc::clone(main);
@@ -182,16 +182,16 @@ impl World {
     }
 
     /// Whether something of a kind may go wrong at all.
-    pub(super) fn can_suffer(&self, victim: Victim) -> bool {
+    pub(super) fn can_suffer(&self, harm: Harm) -> bool {
         let mut ways = 1..;
-        let mut kinds = std::iter::from_fn(|| victim.kind(ways.next()?));
+        let mut kinds = std::iter::from_fn(|| harm.kind(ways.next()?));
         kinds.any(|kind| self.setting.faults.budget(kind) > 0)
     }
 
     /// What happens to something: nothing, or one of the ways in which it may go wrong. `None` when the execution is over.
-    pub(super) fn suffer(&self, victim: Victim, at: &'static Location<'static>) -> Option<Way> {
-        if !self.can_suffer(victim) {
-            return Some(Victim::SPARED);
+    pub(super) fn suffer(&self, harm: Harm, at: &'static Location<'static>) -> Option<Way> {
+        if !self.can_suffer(harm) {
+            return Some(Harm::NONE);
         }
         let faults = {
             let mut state = self.state().borrow_mut();
@@ -205,18 +205,18 @@ impl World {
                 }
             }
         };
-        self.operate_on(faults, Action::Suffer(victim), at)
+        self.operate_on(faults, Action::Suffer(harm), at)
     }
 
     /// Has something break at some time or never, if that may be.
-    pub(super) fn tempt(&self, victim: Victim, name: String, breaks: impl FnOnce() + 'static) {
-        if self.can_suffer(victim) {
+    pub(super) fn tempt(&self, harm: Harm, name: String, breaks: impl FnOnce() + 'static) {
+        if self.can_suffer(harm) {
             let at = Location::caller();
             self.spawn_outside(
                 name,
                 Box::new(move || {
                     let world = world::current();
-                    if world.and_then(|world| world.suffer(victim, at)) == Some(Victim::STRUCK) {
+                    if world.and_then(|world| world.suffer(harm, at)) == Some(Harm::DONE) {
                         breaks();
                     }
                 }),
@@ -226,7 +226,7 @@ impl World {
 
     /// Takes note of a socket of the running thread's process, if that may crash.
     pub(super) fn keep<S: Socket + 'static>(&self, socket: &Arc<S>) {
-        if !self.can_suffer(Victim::Process) {
+        if !self.can_suffer(Harm::Process) {
             return;
         }
         let process = self.process().0 as usize;
@@ -242,7 +242,7 @@ impl World {
 
     /// Forgets a socket that is closed. A process that crashes while it closes one has it still.
     pub(super) fn give_up<S: Socket + 'static>(&self, socket: &Arc<S>) {
-        if self.is_over() || !self.can_suffer(Victim::Process) {
+        if self.is_over() || !self.can_suffer(Harm::Process) {
             return;
         }
         let process = self.process().0 as usize;

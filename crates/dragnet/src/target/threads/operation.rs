@@ -124,7 +124,7 @@ pub(crate) enum Action {
     /// A process stops where it is. It matters to everything that its threads do.
     Crash,
     /// Something may go wrong.
-    Suffer(Victim),
+    Suffer(Harm),
 
     /// One of so many.
     Choose(u32),
@@ -134,7 +134,7 @@ pub(crate) enum Action {
 
 /// What may come to harm, in one of several [`Way`]s.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum Victim {
+pub(crate) enum Harm {
     Datagram,
     Connection,
     Process,
@@ -142,11 +142,11 @@ pub(crate) enum Victim {
     Crashed,
 }
 
-impl Victim {
+impl Harm {
     /// Nothing happens to it.
-    pub(crate) const SPARED: Way = 0;
+    pub(crate) const NONE: Way = 0;
     /// Something does.
-    pub(crate) const STRUCK: Way = 1;
+    pub(crate) const DONE: Way = 1;
     pub(crate) const LOST: Way = 1;
     pub(crate) const TWICE: Way = 2;
 
@@ -239,7 +239,7 @@ impl Action {
             Self::Shut => (F, A | C | D | F),
             Self::Exit | Self::Crash => (B, B),
             // There are only so many faults of a kind.
-            Self::Suffer(victim) => match victim.kind(way) {
+            Self::Suffer(harm) => match harm.kind(way) {
                 None => (0, 0),
                 Some(kind) => (1 << kind as Classes, 1 << kind as Classes),
             },
@@ -255,8 +255,8 @@ impl Action {
             Self::Receive { timed: true }
             | Self::Take { timed: true, .. }
             | Self::Park { timed: true } => &[Ways::COME, Ways::TIMEOUT],
-            Self::Suffer(Victim::Datagram) => &[Victim::SPARED, Victim::LOST, Victim::TWICE],
-            Self::Suffer(_) => &[Victim::SPARED, Victim::STRUCK],
+            Self::Suffer(Harm::Datagram) => &[Harm::NONE, Harm::LOST, Harm::TWICE],
+            Self::Suffer(_) => &[Harm::NONE, Harm::DONE],
             Self::Enter => &[Ways::COME, Ways::DONE],
             _ => &[Ways::COME],
         }
@@ -377,10 +377,10 @@ mod tests {
         ];
         let process = [Action::Exit, Action::Crash, Action::Join];
         let faults = [
-            Action::Suffer(Victim::Datagram),
-            Action::Suffer(Victim::Connection),
-            Action::Suffer(Victim::Process),
-            Action::Suffer(Victim::Crashed),
+            Action::Suffer(Harm::Datagram),
+            Action::Suffer(Harm::Connection),
+            Action::Suffer(Harm::Process),
+            Action::Suffer(Harm::Crashed),
         ];
         let thread = [
             Action::End,

@@ -167,7 +167,7 @@ pub(super) fn last_step(state: &State, names: &Names) -> Step {
         Action::Exit => "ends its process".to_owned(),
         Action::Crash if succeeds => format!("crashes {it}"),
         Action::Crash => format!("comes too late to crash {it}"),
-        Action::Suffer(victim) => network::suffered(victim, event.way, &names.of(event.thread)),
+        Action::Suffer(harm) => network::suffered(harm, event.way, &names.of(event.thread)),
         Action::Choose(count) => format!("chooses {} of {count}", event.way),
         Action::Yield => "lets others go first".to_owned(),
     };

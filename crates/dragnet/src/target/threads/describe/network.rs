@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 
 use super::super::model::{GONE, RESET};
 use super::super::net::{FIRST_FREE_PORT, Label};
-use super::super::operation::{Action, Victim, Way};
+use super::super::operation::{Action, Harm, Way};
 use super::super::state::State;
 
 /// An address as a person knows it: the process, and the port if somebody has chosen it.
@@ -110,17 +110,17 @@ pub(super) fn awaited(state: &State, label: Label) -> String {
 }
 
 /// What becomes of something that may come to harm. `what` is what that is, as who decides it is called.
-pub(super) fn suffered(victim: Victim, way: Way, who: &str) -> String {
+pub(super) fn suffered(harm: Harm, way: Way, who: &str) -> String {
     let what = who.strip_prefix("fate of ").unwrap_or(who);
-    match (victim, way) {
-        (Victim::Datagram, Victim::LOST) => "sends a datagram, which is lost".to_owned(),
-        (Victim::Datagram, Victim::TWICE) => "sends a datagram, which comes twice".to_owned(),
-        (Victim::Datagram, _) => "sends a datagram, which is not lost".to_owned(),
-        (Victim::Connection, Victim::STRUCK) => format!("is going to break {what}"),
-        (Victim::Connection, _) => format!("spares {what}"),
-        (Victim::Process, Victim::STRUCK) => format!("is going to crash {what}"),
-        (Victim::Process, _) => format!("spares {what}"),
-        (Victim::Crashed, Victim::STRUCK) => format!("starts {what} again"),
-        (Victim::Crashed, _) => format!("lets {what} stay down"),
+    match (harm, way) {
+        (Harm::Datagram, Harm::LOST) => "sends a datagram, which is lost".to_owned(),
+        (Harm::Datagram, Harm::TWICE) => "sends a datagram, which comes twice".to_owned(),
+        (Harm::Datagram, _) => "sends a datagram, which is not lost".to_owned(),
+        (Harm::Connection, Harm::DONE) => format!("is going to break {what}"),
+        (Harm::Connection, _) => format!("spares {what}"),
+        (Harm::Process, Harm::DONE) => format!("is going to crash {what}"),
+        (Harm::Process, _) => format!("spares {what}"),
+        (Harm::Crashed, Harm::DONE) => format!("starts {what} again"),
+        (Harm::Crashed, _) => format!("lets {what} stay down"),
     }
 }

@@ -2,7 +2,7 @@
 
 use super::Outcome;
 use crate::target::nodes::{FaultKind, Faults};
-use crate::target::threads::operation::{Victim, Way};
+use crate::target::threads::operation::{Harm, Way};
 
 /// How often each kind of fault may still happen.
 #[derive(Clone, Copy, Debug)]
@@ -14,14 +14,12 @@ impl Budgets {
     }
 
     /// Whether something can be spared or can be harmed in a certain way.
-    pub(super) fn allow(&self, victim: Victim, way: Way) -> bool {
-        victim
-            .kind(way)
-            .is_none_or(|kind| self.0[kind as usize] > 0)
+    pub(super) fn allow(&self, harm: Harm, way: Way) -> bool {
+        harm.kind(way).is_none_or(|kind| self.0[kind as usize] > 0)
     }
 
-    pub(super) fn perform(&mut self, victim: Victim, way: Way) -> Outcome {
-        if let Some(kind) = victim.kind(way) {
+    pub(super) fn perform(&mut self, harm: Harm, way: Way) -> Outcome {
+        if let Some(kind) = harm.kind(way) {
             self.0[kind as usize] -= 1;
         }
         Outcome::answer(way)

@@ -163,7 +163,7 @@ impl Model {
             (Self::Channel(channel), _) => channel.allows(thread, action, way),
             (Self::Pipe(pipe), _) => pipe.allows(action, way),
             (Self::Process { over, .. }, Action::Join) => over.is_some(),
-            (Self::Faults(budgets), Action::Suffer(victim)) => budgets.allow(victim, way),
+            (Self::Faults(budgets), Action::Suffer(harm)) => budgets.allow(harm, way),
             (Self::Thread { ended, .. }, Action::Join) => ended.is_some(),
             (Self::Thread { token, .. }, Action::Park { timed }) => match way {
                 Ways::COME => *token,
@@ -304,7 +304,7 @@ impl Model {
                 }
             },
             Self::Faults(budgets) => match action {
-                Action::Suffer(victim) => budgets.perform(victim, way),
+                Action::Suffer(harm) => budgets.perform(harm, way),
                 _ => Outcome::SUCCESS,
             },
         }

@@ -12,7 +12,7 @@ use super::behaviour::{Behaviour, checked_timeout};
 use super::held::{Close, Held};
 use super::pipe::{Failed, Pipe};
 use super::{Label, Socket, ToSocketAddrs, first_that_works, give_up, over, seen_at};
-use crate::target::threads::operation::Victim;
+use crate::target::threads::operation::Harm;
 use crate::target::threads::world::{self, World};
 
 /// One end of a connection, like [`std::net::TcpStream`].
@@ -103,7 +103,7 @@ fn connection(local: SocketAddr, peer: SocketAddr) -> (Held<End>, Held<End>) {
 fn tempt_fate(world: &World, end: &End) {
     let pipes = Arc::clone(&end.pipes);
     let name = "fate of a connection".to_owned();
-    world.tempt(Victim::Connection, name, move || pipes.break_off());
+    world.tempt(Harm::Connection, name, move || pipes.break_off());
 }
 
 impl TcpStream {

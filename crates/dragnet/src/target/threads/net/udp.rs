@@ -12,7 +12,7 @@ use super::behaviour::{Behaviour, checked_timeout};
 use super::held::{Close, Held};
 use super::pipe::{Failed, Pipe};
 use super::{Label, Socket, ToSocketAddrs, first_that_works, give_up, over, seen_at};
-use crate::target::threads::operation::Victim;
+use crate::target::threads::operation::Harm;
 use crate::target::threads::world;
 
 /// A socket that sends and receives datagrams, like [`std::net::UdpSocket`].
@@ -107,9 +107,9 @@ impl Ours {
         let Some(world) = world::current().filter(|world| !world.is_over()) else {
             return Err(over());
         };
-        let copies = match world.suffer(Victim::Datagram, at).ok_or_else(over)? {
-            Victim::LOST => 0,
-            Victim::TWICE => 2,
+        let copies = match world.suffer(Harm::Datagram, at).ok_or_else(over)? {
+            Harm::LOST => 0,
+            Harm::TWICE => 2,
             _ => 1,
         };
         let BoundUdp { local, host, .. } = *self.bound;
