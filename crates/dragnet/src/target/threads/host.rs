@@ -66,7 +66,7 @@ where
         name.to_owned(),
         Box::new(move || live(process, &*first)),
     );
-    if world.can_suffer(Harm::ToProcess) {
+    if world.can_suffer(Harm::Process) {
         let name = name.to_owned();
         let fate = format!("fate of {name}");
         world.spawn_outside(
@@ -102,13 +102,13 @@ fn decide(
     let Some(world) = world::current() else {
         return;
     };
-    while world.suffer(Harm::ToProcess, at) == Some(Harm::DONE)
+    while world.suffer(Harm::Process, at) == Some(Harm::DONE)
         && world.operate_on(process, Action::Crash, at) == Some(1)
     {
         for socket in world.sockets_of(id) {
             socket.break_off();
         }
-        if world.suffer(Harm::ToCrashed, at) != Some(Harm::DONE) {
+        if world.suffer(Harm::Crashed, at) != Some(Harm::DONE) {
             return;
         }
         let again = Arc::clone(main);
@@ -231,7 +231,7 @@ impl World {
 
     /// Takes note of a socket of the running thread's process, if that may crash.
     pub(super) fn keep<S: Socket + 'static>(&self, socket: &Arc<S>) {
-        if !self.can_suffer(Harm::ToProcess) {
+        if !self.can_suffer(Harm::Process) {
             return;
         }
         let process = self.process().0 as usize;
@@ -247,7 +247,7 @@ impl World {
 
     /// Forgets a socket that is closed. A process that crashes while it closes one has it still.
     pub(super) fn give_up<S: Socket + 'static>(&self, socket: &Arc<S>) {
-        if self.is_over() || !self.can_suffer(Harm::ToProcess) {
+        if self.is_over() || !self.can_suffer(Harm::Process) {
             return;
         }
         let process = self.process().0 as usize;

@@ -132,14 +132,14 @@ pub(crate) enum Action {
     Yield,
 }
 
-/// What can happen to something, each as a [`Way`]; 0 is that nothing does.
+/// What can come to harm. What happens to it is a [`Way`]; 0 is that nothing does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Harm {
-    ToDatagram,
-    ToConnection,
-    ToProcess,
-    /// It is for the better.
-    ToCrashed,
+    Datagram,
+    Connection,
+    Process,
+    /// A process that is down: what happens to it is for the better.
+    Crashed,
 }
 
 impl Harm {
@@ -150,10 +150,10 @@ impl Harm {
 
     fn kinds(self) -> &'static [FaultKind] {
         match self {
-            Self::ToDatagram => &[FaultKind::Drop, FaultKind::Duplicate],
-            Self::ToConnection => &[FaultKind::Reset],
-            Self::ToProcess => &[FaultKind::Crash],
-            Self::ToCrashed => &[FaultKind::Restart],
+            Self::Datagram => &[FaultKind::Drop, FaultKind::Duplicate],
+            Self::Connection => &[FaultKind::Reset],
+            Self::Process => &[FaultKind::Crash],
+            Self::Crashed => &[FaultKind::Restart],
         }
     }
 
@@ -253,7 +253,7 @@ impl Action {
             Self::Receive { timed: true }
             | Self::Take { timed: true, .. }
             | Self::Park { timed: true } => &[Ways::COME, Ways::TIMEOUT],
-            Self::Suffer(Harm::ToDatagram) => &[Harm::NONE, Harm::LOST, Harm::TWICE],
+            Self::Suffer(Harm::Datagram) => &[Harm::NONE, Harm::LOST, Harm::TWICE],
             Self::Suffer(_) => &[Harm::NONE, Harm::DONE],
             Self::Enter => &[Ways::COME, Ways::DONE],
             _ => &[Ways::COME],
@@ -361,10 +361,10 @@ mod tests {
         ];
         let process = [Action::Exit, Action::Crash, Action::Join];
         let faults = [
-            Action::Suffer(Harm::ToDatagram),
-            Action::Suffer(Harm::ToConnection),
-            Action::Suffer(Harm::ToProcess),
-            Action::Suffer(Harm::ToCrashed),
+            Action::Suffer(Harm::Datagram),
+            Action::Suffer(Harm::Connection),
+            Action::Suffer(Harm::Process),
+            Action::Suffer(Harm::Crashed),
         ];
         let thread = [
             Action::End,

@@ -135,14 +135,14 @@ pub(super) fn awaited(state: &State, label: Label) -> String {
 pub(super) fn suffered(harm: Harm, way: Way, who: &str) -> String {
     let what = who.strip_prefix("fate of ").unwrap_or(who);
     match (harm, way) {
-        (Harm::ToDatagram, Harm::LOST) => "sends a datagram, which is lost".to_owned(),
-        (Harm::ToDatagram, Harm::TWICE) => "sends a datagram, which comes twice".to_owned(),
-        (Harm::ToDatagram, _) => "sends a datagram, which is spared".to_owned(),
-        (Harm::ToConnection, Harm::DONE) => format!("is going to break {what}"),
-        (Harm::ToConnection, _) => format!("spares {what}"),
-        (Harm::ToProcess, Harm::DONE) => format!("is going to crash {what}"),
-        (Harm::ToProcess, _) => format!("spares {what}"),
-        (Harm::ToCrashed, Harm::DONE) => format!("starts {what} again"),
-        (Harm::ToCrashed, _) => format!("lets {what} stay down"),
+        (Harm::Datagram, Harm::LOST) => "sends a datagram, which is lost".to_owned(),
+        (Harm::Datagram, Harm::TWICE) => "sends a datagram, which comes twice".to_owned(),
+        (Harm::Datagram, _) => "sends a datagram, which is spared".to_owned(),
+        (Harm::Connection, Harm::DONE) => format!("is going to break {what}"),
+        (Harm::Connection, _) => format!("spares {what}"),
+        (Harm::Process, Harm::DONE) => format!("is going to crash {what}"),
+        (Harm::Process, _) => format!("spares {what}"),
+        (Harm::Crashed, Harm::DONE) => format!("starts {what} again"),
+        (Harm::Crashed, _) => format!("lets {what} stay down"),
     }
 }

@@ -112,7 +112,7 @@ fn tempt_fate(world: &World, end: &End) {
         let (from, to) = (address(&state, from), address(&state, to));
         format!("fate of the connection from {from} to {to}")
     };
-    world.tempt(Harm::ToConnection, name, move || pipes.break_off());
+    world.tempt(Harm::Connection, name, move || pipes.break_off());
 }
 
 impl TcpStream {

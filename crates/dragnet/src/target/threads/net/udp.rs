@@ -107,7 +107,7 @@ impl Ours {
         let Some(world) = world::current().filter(|world| !world.is_over()) else {
             return Err(over());
         };
-        let copies = match world.suffer(Harm::ToDatagram, at).ok_or_else(over)? {
+        let copies = match world.suffer(Harm::Datagram, at).ok_or_else(over)? {
             Harm::LOST => 0,
             Harm::TWICE => 2,
             _ => 1,
