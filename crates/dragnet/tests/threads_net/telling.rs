@@ -191,7 +191,10 @@ fn a_process_that_crashes_and_comes_back_is_named() {
         }))
         .faults(crashes(1)),
     );
-    assert_eq!(told.lanes, ["main", "worker", "outside"]);
+    for lane in ["worker", "outside"] {
+        let lanes = told.lanes.iter().filter(|known| *known == lane);
+        assert_eq!(lanes.count(), 1, "{lane}: {}", told.all);
+    }
     told.has(&[
         "outside is going to crash worker",
         "outside crashes worker",
