@@ -209,11 +209,16 @@ impl World {
     }
 
     /// Has something break at some time or never, if that may be.
-    pub(super) fn tempt(&self, harm: Harm, name: String, breaks: impl FnOnce() + 'static) {
+    pub(super) fn tempt(
+        &self,
+        harm: Harm,
+        name: impl FnOnce() -> String,
+        breaks: impl FnOnce() + 'static,
+    ) {
         if self.can_suffer(harm) {
             let at = Location::caller();
             self.spawn_outside(
-                name,
+                name(),
                 Box::new(move || {
                     let world = world::current();
                     if world.and_then(|world| world.suffer(harm, at)) == Some(Harm::DONE) {

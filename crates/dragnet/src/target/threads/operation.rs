@@ -132,13 +132,13 @@ pub(crate) enum Action {
     Yield,
 }
 
-/// What may come to harm, in one of several [`Way`]s.
+/// What can come to harm. What happens to it is a [`Way`]; 0 is that nothing does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Harm {
     Datagram,
     Connection,
     Process,
-    /// A process that has crashed, to which something good may happen.
+    /// A process that is down: what happens to it is for the better.
     Crashed,
 }
 

@@ -363,7 +363,7 @@ impl World {
     #[inline]
     fn share(&self, object: ObjectId, handle: &Handle) {
         let mut state = self.state.borrow_mut();
-        if state.hosts.len() < 3 {
+        if state.hosts.len() < 2 {
             return;
         }
         let mine = state.thread(self.running.get()).process;

@@ -4,6 +4,8 @@ mod network;
 
 use std::panic::Location;
 
+pub(super) use network::address;
+
 use super::model::{GONE, Model};
 use super::names::Names;
 use super::operation::{Action, ObjectId, ProcessId, ThreadId, Ways};
@@ -97,6 +99,7 @@ pub(super) fn last_step(state: &State, names: &Names) -> Step {
     let action = match operation.action {
         done if label.is_some() => {
             let label = label.expect("it has one");
+            let done = (done, event.changes);
             network::action(state, label, done, answer, &names.of(event.thread))
         }
         Action::Load | Action::Store | Action::Modify => {

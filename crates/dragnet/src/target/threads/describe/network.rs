@@ -8,7 +8,7 @@ use super::super::operation::{Action, Harm, Way};
 use super::super::state::State;
 
 /// An address as a person knows it: the process, and the port if somebody has chosen it.
-fn address(state: &State, address: SocketAddr) -> String {
+pub(in super::super) fn address(state: &State, address: SocketAddr) -> String {
     let ip = address.ip();
     let mut hosts = state.hosts.iter();
     let host = match hosts.find(|host| host.ip == ip) {
@@ -25,21 +25,33 @@ fn address(state: &State, address: SocketAddr) -> String {
 /// What something is called that is not in the source.
 pub(super) fn object(state: &State, label: Label) -> String {
     match label {
-        Label::Port(at) => format!("the port {}", address(state, at)),
+        Label::Port(at) => port(state, at),
         Label::Backlog(at) => format!("the listener at {}", address(state, at)),
         Label::Inbox(at) => format!("the socket at {}", address(state, at)),
         Label::Bytes { from, to } => {
             let (from, to) = (address(state, from), address(state, to));
             format!("the connection from {from} to {to}")
         }
+        Label::Handles { local, peer } => {
+            let of = peer.unwrap_or(local);
+            format!("the handles of the socket for {}", address(state, of))
+        }
     }
 }
 
-/// What is done to it.
+/// What there is one of for each number.
+fn port(state: &State, at: SocketAddr) -> String {
+    match at.port() < FIRST_FREE_PORT {
+        true => address(state, at),
+        false => format!("a free port of {}", address(state, at)),
+    }
+}
+
+/// What is done to it. `changes` says whether that made a difference.
 pub(super) fn action(
     state: &State,
     label: Label,
-    action: Action,
+    (action, changes): (Action, bool),
     answer: u32,
     who: &str,
 ) -> String {
@@ -47,10 +59,11 @@ pub(super) fn action(
     let puts = matches!(action, Action::Put(_));
     match label {
         Label::Port(at) => {
-            let at = address(state, at);
+            let at = port(state, at);
             match action {
                 Action::Load => format!("looks for who is at {at}"),
-                Action::Modify => format!("binds {at}"),
+                Action::Modify if changes => format!("binds {at}"),
+                Action::Modify => format!("tries to bind {at}, which is in use"),
                 _ => format!("gives up {at}"),
             }
         }
@@ -96,6 +109,15 @@ pub(super) fn action(
                 _ => format!("breaks the connection from {from} to {to}"),
             }
         }
+        Label::Handles {
+            peer: Some(peer), ..
+        } => format!(
+            "drops a handle of its connection to {}",
+            address(state, peer)
+        ),
+        Label::Handles { local, .. } => {
+            format!("drops a handle of its socket at {}", address(state, local))
+        }
     }
 }
 
@@ -105,7 +127,7 @@ pub(super) fn awaited(state: &State, label: Label) -> String {
         Label::Bytes { from, .. } => format!("{} to write something", address(state, from)),
         Label::Backlog(at) => format!("somebody to connect to {}", address(state, at)),
         Label::Inbox(at) => format!("a datagram at {}", address(state, at)),
-        Label::Port(at) => format!("somebody at {}", address(state, at)),
+        Label::Port(_) | Label::Handles { .. } => object(state, label),
     }
 }
 
@@ -115,7 +137,7 @@ pub(super) fn suffered(harm: Harm, way: Way, who: &str) -> String {
     match (harm, way) {
         (Harm::Datagram, Harm::LOST) => "sends a datagram, which is lost".to_owned(),
         (Harm::Datagram, Harm::TWICE) => "sends a datagram, which comes twice".to_owned(),
-        (Harm::Datagram, _) => "sends a datagram, which is not lost".to_owned(),
+        (Harm::Datagram, _) => "sends a datagram, which is spared".to_owned(),
         (Harm::Connection, Harm::DONE) => format!("is going to break {what}"),
         (Harm::Connection, _) => format!("spares {what}"),
         (Harm::Process, Harm::DONE) => format!("is going to crash {what}"),

@@ -1,11 +1,13 @@
 //! Sockets with several handles, which close with the last of them.
 
+use std::net::SocketAddr;
 use std::ops::Deref;
 use std::panic::Location;
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 use std::sync::atomic::Ordering::Relaxed;
 
+use super::Label;
 use crate::target::threads::model::Model;
 use crate::target::threads::operation::Action;
 use crate::target::threads::world::{self, Handle};
@@ -17,6 +19,7 @@ struct Counted<S> {
     socket: S,
     /// Which of the threads that have a handle comes last decides which of them closes the socket.
     handle: Handle,
+    label: Label,
     handles: AtomicUsize,
     /// How many handles there have ever been.
     made: AtomicUsize,
@@ -29,13 +32,19 @@ pub(super) trait Close {
 
 impl<S: Close> Held<S> {
     #[track_caller]
-    pub(super) fn new(socket: S) -> Self {
+    pub(super) fn new(socket: S, local: SocketAddr, peer: Option<SocketAddr>) -> Self {
         Self(Arc::new(Counted {
             socket,
+            label: Label::Handles { local, peer },
             handle: Handle::new(),
             handles: AtomicUsize::new(1),
             made: AtomicUsize::new(1),
         }))
+    }
+
+    /// Drops this handle, and leaves the socket to whatever has become of it.
+    pub(super) fn abandon(self) {
+        self.0.handles.fetch_add(1, Relaxed);
     }
 }
 
@@ -63,6 +72,7 @@ impl<S: Close> Drop for Held<S> {
         let counted = &*self.0;
         if counted.made.load(Relaxed) > 1 {
             let object = world.object(&counted.handle, || Model::Memory);
+            world.label(object, counted.label);
             world.operate_on(object, Action::Modify, Location::caller());
         }
         if counted.handles.fetch_sub(1, Relaxed) == 1 {

@@ -39,6 +39,11 @@ pub(super) enum Label {
         from: SocketAddr,
         to: SocketAddr,
     },
+    /// The last of them closes the socket.
+    Handles {
+        local: SocketAddr,
+        peer: Option<SocketAddr>,
+    },
 }
 
 /// Something that breaks when its process crashes.

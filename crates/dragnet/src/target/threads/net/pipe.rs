@@ -75,15 +75,16 @@ impl<T> Pipe<T> {
         }
     }
 
-    /// Puts in a piece of a certain size.
+    /// Puts in a piece of a certain size, which is made once it is known that somebody may take it.
     pub(super) fn put(
         &self,
-        piece: T,
         size: usize,
         at: &'static Location<'static>,
+        piece: impl FnOnce() -> T,
     ) -> Result<(), Failed> {
         let size = u32::try_from(size).unwrap_or(u32::MAX);
         Self::judge(self.operate(Action::Put(size), at))?;
+        let piece = piece();
         self.pieces().push_back(piece);
         Ok(())
     }
@@ -127,6 +128,24 @@ impl<T> Pipe<T> {
     pub(super) fn hang_up(&self, at: &'static Location<'static>) {
         self.operate(Action::HangUp, at);
         self.forget();
+    }
+
+    /// Nothing more is taken out, and each piece is lost as `losing` says. It stays until that is done: if who loses it
+    /// crashes meanwhile, somebody else does so again.
+    pub(super) fn hang_up_losing<L: FnOnce()>(
+        &self,
+        at: &'static Location<'static>,
+        losing: impl Fn(&T) -> L,
+    ) {
+        self.operate(Action::HangUp, at);
+        loop {
+            let Some(lose) = self.pieces().front().map(&losing) else {
+                return;
+            };
+            lose();
+            let lost = self.pieces().pop_front();
+            drop(lost);
+        }
     }
 
     /// It breaks.

@@ -12,6 +12,7 @@ use super::behaviour::{Behaviour, checked_timeout};
 use super::held::{Close, Held};
 use super::pipe::{Failed, Pipe};
 use super::{Label, Socket, ToSocketAddrs, first_that_works, give_up, over, seen_at};
+use crate::target::threads::describe::address;
 use crate::target::threads::operation::Harm;
 use crate::target::threads::world::{self, World};
 
@@ -83,15 +84,18 @@ fn connection(local: SocketAddr, peer: SocketAddr) -> (Held<End>, Held<End>) {
     there.label(way(local, peer));
     back.label(way(peer, local));
     let end = |incoming: &Arc<_>, outgoing: &Arc<_>, local, peer| {
-        Held::new(End {
-            pipes: Arc::new(Pipes {
-                incoming: Arc::clone(incoming),
-                outgoing: Arc::clone(outgoing),
-            }),
+        let pipes = Arc::new(Pipes {
+            incoming: Arc::clone(incoming),
+            outgoing: Arc::clone(outgoing),
+        });
+        let behaviour = Behaviour::new();
+        let end = End {
+            pipes,
             local,
             peer,
-            behaviour: Behaviour::new(),
-        })
+            behaviour,
+        };
+        Held::new(end, local, Some(peer))
     };
     (
         end(&back, &there, local, peer),
@@ -102,7 +106,12 @@ fn connection(local: SocketAddr, peer: SocketAddr) -> (Held<End>, Held<End>) {
 /// A connection may break at some time.
 fn tempt_fate(world: &World, end: &End) {
     let pipes = Arc::clone(&end.pipes);
-    let name = "fate of a connection".to_owned();
+    let (from, to) = (end.local, end.peer);
+    let name = || {
+        let state = world.state().borrow();
+        let (from, to) = (address(&state, from), address(&state, to));
+        format!("fate of the connection from {from} to {to}")
+    };
     world.tempt(Harm::Connection, name, move || pipes.break_off());
 }
 
@@ -148,12 +157,17 @@ impl TcpStream {
             false => own,
         };
         let local = SocketAddr::new(local, addresses::free_port(world, Protocol::Tcp));
-        let (mine, theirs) = connection(local, address);
-        match backlog.waiting.put(Some(theirs), 1, at) {
-            Ok(()) => {}
-            Err(Failed::Over) => return Err(over()),
-            Err(_) => return Err(refused()),
-        }
+        let mut mine = None;
+        let connected = backlog.waiting.put(1, at, || {
+            let (here, there) = connection(local, address);
+            mine = Some(here);
+            Unaccepted(Some(there))
+        });
+        let mine = match (connected, mine) {
+            (Ok(()), Some(mine)) => mine,
+            (Err(Failed::Over), _) => return Err(over()),
+            _ => return Err(refused()),
+        };
         world.keep(&mine.pipes);
         tempt_fate(world, &mine);
         Ok(Self(Stream::Ours(mine)))
@@ -345,7 +359,7 @@ impl End {
         if bytes.is_empty() {
             return Ok(0);
         }
-        match self.pipes.outgoing.put(bytes.to_vec(), bytes.len(), at) {
+        match self.pipes.outgoing.put(bytes.len(), at, || bytes.to_vec()) {
             Ok(()) => Ok(bytes.len()),
             Err(Failed::Over) => Err(over()),
             Err(Failed::Reset) => Err(io::ErrorKind::ConnectionReset.into()),
@@ -531,7 +545,30 @@ struct BoundTcp {
 
 /// Connections that nobody has accepted.
 pub(super) struct Backlog {
-    waiting: Pipe<Option<Held<End>>>,
+    waiting: Pipe<Unaccepted>,
+}
+
+/// The end of a connection that nobody has accepted.
+struct Unaccepted(Option<Held<End>>);
+
+impl Unaccepted {
+    /// It breaks with the listener.
+    fn losing(&self) -> impl FnOnce() + use<> {
+        let pipes = self.0.as_ref().map(|end| Arc::clone(&end.pipes));
+        move || {
+            if let Some(pipes) = pipes {
+                pipes.break_off();
+            }
+        }
+    }
+}
+
+impl Drop for Unaccepted {
+    fn drop(&mut self) {
+        if let Some(end) = self.0.take() {
+            end.abandon();
+        }
+    }
 }
 
 impl Close for Listening {
@@ -547,7 +584,7 @@ impl Socket for BoundTcp {
         if let Some(world) = world::current() {
             addresses::unbind(world, self.host, Protocol::Tcp, self.local, at);
         }
-        self.backlog.waiting.hang_up(at);
+        self.backlog.waiting.hang_up_losing(at, Unaccepted::losing);
     }
 }
 
@@ -579,10 +616,9 @@ impl TcpListener {
         });
         world.keep(&bound);
         let behaviour = Behaviour::new();
-        Ok(Self(Listener::Ours(Held::new(Listening {
-            bound,
-            behaviour,
-        }))))
+        let listening = Listening { bound, behaviour };
+        let held = Held::new(listening, seen_at(local, host), None);
+        Ok(Self(Listener::Ours(held)))
     }
 
     /// Where it listens.
@@ -613,7 +649,7 @@ impl TcpListener {
         };
         let wait = listening.behaviour.wait();
         let waiting = &listening.bound.backlog.waiting;
-        let accepted = waiting.take(1, wait, Location::caller(), |end| (end.take(), true));
+        let accepted = waiting.take(1, wait, Location::caller(), |end| (end.0.take(), true));
         match accepted {
             Ok(Some(end)) => {
                 if let Some(world) = world::current() {

@@ -137,7 +137,7 @@ impl Ours {
                     {
                         let size = datagram.bytes.len().max(1);
                         // Where nobody receives it any more it is lost.
-                        let _arrives = inbox.arrived.put(datagram, size, at);
+                        let _arrives = inbox.arrived.put(size, at, || datagram);
                     }
                 }),
             );
@@ -198,11 +198,13 @@ impl UdpSocket {
         inbox.arrived.label(Label::Inbox(seen_at(local, host)));
         let bound = Arc::new(BoundUdp { local, host, inbox });
         world.keep(&bound);
-        Ok(Self(Kind::Ours(Held::new(Ours {
+        let ours = Ours {
             bound,
             peer: Mutex::new(None),
             behaviour: Behaviour::new(),
-        }))))
+        };
+        let held = Held::new(ours, seen_at(local, host), None);
+        Ok(Self(Kind::Ours(held)))
     }
 
     /// Where it receives.
