@@ -307,13 +307,4 @@ mod tests {
         rng().fill_bytes(&mut bytes);
         assert!(bytes[8..].iter().any(|&byte| byte != 0), "{bytes:?}");
     }
-
-    #[cfg(feature = "rand_core")]
-    #[test]
-    fn it_is_a_generator_of_rand_core() {
-        fn any(rng: &mut impl rand_core::Rng) -> u64 {
-            rng.next_u64()
-        }
-        assert_ne!(any(&mut rng()), any(&mut rng()));
-    }
 }

@@ -139,3 +139,17 @@ fn every_kind_of_number_can_be_drawn() {
     .run()
     .assert_holds();
 }
+
+#[cfg(feature = "rand_core")]
+#[test]
+fn it_is_a_generator_for_the_crate_rand() {
+    fn two(rng: &mut impl rand_core::Rng) -> [u64; 2] {
+        [rng.next_u64(), rng.next_u64()]
+    }
+    Check::new(Threads::new(|| {
+        let [one, other] = two(&mut rand::rng());
+        assert_ne!(one, other);
+    }))
+    .run()
+    .assert_holds();
+}

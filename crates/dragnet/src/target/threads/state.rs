@@ -325,7 +325,12 @@ impl State {
                 Some(scatter(thread.hash ^ scatter(u64::from(count))))
             });
         let past = past.fold(0, u64::wrapping_add);
-        let way = scatter(u64::from(event.index) << 32 | u64::from(event.way));
+        let way = match event.operation.action {
+            // Numbers of threads are those of one process.
+            Action::NotifyOne => scatter(self.thread(ThreadId(event.way)).hash) as u32,
+            _ => event.way,
+        };
+        let way = scatter(u64::from(event.index) << 32 | u64::from(way));
         scatter(past ^ scatter(self.thread(event.thread).hash ^ way))
     }
 
@@ -352,6 +357,9 @@ impl State {
                 }
                 ways.clear();
                 model.ways(id, pending.action, ways);
+                if pending.action == Action::NotifyOne {
+                    ways.sort_unstable_by_key(|&way| self.thread(ThreadId(way)).hash);
+                }
                 enabled.extend(ways.iter().map(|&way| (id, way)));
             }
             self.went_round |= in_vain;

@@ -184,9 +184,7 @@ impl Model {
         match (self, action) {
             (_, Action::Choose(count)) => ways.extend(0..count),
             (Self::Condvar(condvar), Action::NotifyOne) if condvar.waiting().next().is_some() => {
-                let mut waiting: Vec<Way> = condvar.waiting().map(|thread| thread.0).collect();
-                waiting.sort_unstable();
-                ways.extend(waiting);
+                ways.extend(condvar.waiting().map(|thread| thread.0));
             }
             _ => {
                 let possible = action.possible_ways().iter().copied();
