@@ -251,8 +251,8 @@ fn the_same_comes_of_faults_whoever_looks_for_it() {
         (crashed, read.ok(), begun.load(SeqCst))
     };
     for faults in [Faults::none(), resets(1), crashes_for_good(1)] {
-        let (by_schedules, _) = explore_by(Engine::Schedules, faults.clone(), program);
-        let (outcomes, _) = explore_by(Engine::Breadth, faults.clone(), program);
+        let (by_schedules, _) = explore_by(Engine::Schedules, faults, program);
+        let (outcomes, _) = explore_by(Engine::Breadth, faults, program);
         assert_eq!(outcomes, by_schedules, "{faults}");
     }
 }
