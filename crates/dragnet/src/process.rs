@@ -39,8 +39,7 @@ use crate::target::threads::host;
 /// # }
 /// ```
 ///
-/// # Panics
-/// Under a check, when there is a process of this name.
+/// Under a check two processes of one name are refused.
 #[track_caller]
 pub fn spawn<F>(name: impl Into<String>, main: F) -> Process
 where

@@ -6,9 +6,11 @@ use dragnet::net::{TcpListener, TcpStream, UdpSocket};
 use dragnet::process::{self, Process};
 use dragnet::sync::atomic::{AtomicU32, Ordering::SeqCst};
 use dragnet::sync::{Arc, Mutex};
-use dragnet::{Check, Faults, Threads, crashes, duplicates, partitions, resets, restarts, thread};
+use dragnet::{
+    Check, Engine, Faults, Threads, crashes, duplicates, partitions, resets, restarts, thread,
+};
 
-use crate::{explore, explore_with, failed, with_client};
+use crate::{explore, explore_by, explore_with, failed, with_client};
 
 /// Processes crash, and do not come back.
 fn crashes_for_good(budget: u32) -> Faults {
@@ -226,6 +228,33 @@ fn faults_that_have_no_budget_do_not_happen() {
     let plain = explore(program);
     let twice = explore_with(duplicates(3), program);
     assert_eq!(plain.executions, twice.executions);
+}
+
+#[test]
+fn the_same_comes_of_faults_whoever_looks_for_it() {
+    let program = || {
+        let listener = TcpListener::bind("main:7000").unwrap();
+        listener.set_nonblocking(true).unwrap();
+        let begun = Arc::new(AtomicU32::new(0));
+        let inside = Arc::clone(&begun);
+        let client = process::spawn("client", move || {
+            inside.fetch_add(1, SeqCst);
+            if let Ok(mut stream) = TcpStream::connect("main:7000") {
+                drop(stream.write_all(b"x"));
+            }
+        });
+        let crashed = client.join().is_err();
+        let read = listener.accept().map(|(mut stream, _)| {
+            let mut all = Vec::new();
+            (failed(stream.read_to_end(&mut all)), all.len())
+        });
+        (crashed, read.ok(), begun.load(SeqCst))
+    };
+    for faults in [Faults::none(), resets(1), crashes_for_good(1)] {
+        let (by_schedules, _) = explore_by(Engine::Schedules, faults, program);
+        let (outcomes, _) = explore_by(Engine::Breadth, faults, program);
+        assert_eq!(outcomes, by_schedules, "{faults}");
+    }
 }
 
 #[test]

@@ -12,7 +12,7 @@ use std::io::{self, ErrorKind};
 use std::sync::{Arc, Mutex};
 
 use dragnet::net::{TcpListener, TcpStream};
-use dragnet::{Check, Faults, Outcome, Reduction, Threads, Verdict, process};
+use dragnet::{Check, Engine, Faults, Outcome, Reduction, Threads, Verdict, process};
 
 /// What a program comes to in all its executions, and how many there are.
 struct Explored<R> {
@@ -30,6 +30,19 @@ fn explore_with<R: Ord + Send + 'static>(
     faults: Faults,
     main: impl Fn() -> R + Send + Sync + 'static,
 ) -> Explored<R> {
+    let (outcomes, verdict) = explore_by(Engine::Schedules, faults, main);
+    Explored {
+        outcomes,
+        executions: executions(&verdict),
+    }
+}
+
+/// What a program comes to where an engine runs it.
+fn explore_by<R: Ord + Send + 'static>(
+    engine: Engine,
+    faults: Faults,
+    main: impl Fn() -> R + Send + Sync + 'static,
+) -> (BTreeSet<R>, Verdict) {
     let outcomes = Arc::new(Mutex::new(BTreeSet::new()));
     let seen = Arc::clone(&outcomes);
     let main = move || {
@@ -38,13 +51,12 @@ fn explore_with<R: Ord + Send + 'static>(
     };
     let verdict = Check::new(Threads::new(main))
         .faults(faults)
+        .engine(engine)
         .threads(1)
         .run();
     verdict.assert_holds();
-    Explored {
-        outcomes: std::mem::take(&mut *outcomes.lock().unwrap()),
-        executions: executions(&verdict),
-    }
+    let outcomes = std::mem::take(&mut *outcomes.lock().unwrap());
+    (outcomes, verdict)
 }
 
 fn executions(verdict: &Verdict) -> u64 {
