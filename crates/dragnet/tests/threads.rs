@@ -619,3 +619,53 @@ fn threads_are_told_apart_and_wait_for_what_is_done_once() {
     .run()
     .assert_holds();
 }
+
+#[test]
+fn thread_local_values_are_dropped_last_made_first_and_are_gone_then() {
+    static DROPPED: Mutex<Vec<&str>> = Mutex::new(Vec::new());
+
+    struct Told(&'static str);
+
+    impl Drop for Told {
+        fn drop(&mut self) {
+            let is_there = SECOND.try_with(|_| ()).is_ok();
+            DROPPED.lock().unwrap().push(self.0);
+            assert!(!is_there, "a value that is being dropped is gone");
+        }
+    }
+
+    dragnet::thread_local! {
+        static FIRST: Told = const { Told("first") };
+        static SECOND: Told = const { Told("second") };
+    }
+
+    Check::new(Threads::new(|| {
+        let other = thread::spawn(|| {
+            FIRST.with(|_| ());
+            SECOND.with(|_| ());
+        });
+        other.join().unwrap();
+        assert_eq!(*DROPPED.lock().unwrap(), ["second", "first"]);
+    }))
+    .run()
+    .assert_holds();
+}
+
+#[test]
+fn cells_of_a_thread_can_be_set_and_taken() {
+    use std::cell::{Cell, RefCell};
+
+    dragnet::thread_local! {
+        static COUNT: Cell<u32> = const { Cell::new(1) };
+        static WORDS: RefCell<Vec<&'static str>> = const { RefCell::new(Vec::new()) };
+    }
+
+    let program = || {
+        COUNT.set(COUNT.get() + 1);
+        WORDS.with_borrow_mut(|words| words.push("main"));
+        let other = thread::spawn(|| (COUNT.replace(7), COUNT.take(), WORDS.take()));
+        assert_eq!(other.join().unwrap(), (1, 7, Vec::new()));
+        assert_eq!((COUNT.get(), WORDS.with_borrow(Vec::len)), (2, 1));
+    };
+    Check::new(Threads::new(program)).run().assert_holds();
+}

@@ -5,12 +5,13 @@ use std::sync::Arc;
 
 use super::{Director, Executor, Finish, Reduction, Schedules, ThreadId, Transition};
 use crate::explore::limits::Gauge;
+use crate::system::FailureKind;
 use crate::target::threads::model::EventId;
 use crate::target::threads::operation::Action;
 use crate::target::threads::state::State;
 
-/// An execution is looked for with fewer interruptions than so many,
-const MOST_INTERRUPTIONS: u32 = 4;
+/// An execution is looked for with so few interruptions,
+const MOST_INTERRUPTIONS: u32 = 3;
 /// among so many executions for each number of them.
 const SHORT: u64 = 5_000;
 
@@ -38,25 +39,28 @@ impl Director for Retrace<'_> {
 }
 
 impl Schedules<'_> {
-    /// An execution that ends like another, and is easier to understand.
+    /// An execution in which something is wrong, like in the one that was found, and which is easier to understand.
+    ///
+    /// It is looked for by one worker, so that it is the same whichever of several has found the first.
     pub(crate) fn simplest(
         &self,
         decisions: Vec<Transition>,
         finish: Finish,
     ) -> (Vec<Transition>, Finish) {
+        if matches!(&finish, Finish::Failed(failure) if failure.kind() == FailureKind::Nondeterminism)
+        {
+            return (decisions, finish);
+        }
         let (decisions, interruptions) = self.tidied(decisions, &finish);
-        for fewer in 0..interruptions.min(MOST_INTERRUPTIONS) {
+        for few in 0..=interruptions.min(MOST_INTERRUPTIONS) {
             let simple = Schedules {
                 reduction: Reduction::Sleep,
-                preemptions: Some(fewer),
+                preemptions: Some(few),
                 gauge: &Gauge::inside(self.gauge, Some(SHORT)),
                 workers: 1,
-                watch: &|_, other| finish != *other,
                 ..*self
             };
-            if let Some((found, other)) = simple.explore().found
-                && other == finish
-            {
+            if let Some((found, finish)) = simple.explore().found {
                 let (found, _) = self.tidied(found, &finish);
                 return (found, finish);
             }

@@ -99,7 +99,10 @@ pub(crate) struct Thread {
     times: Vec<Duration>,
     /// How many sockets it has made, and numbers of ports.
     pub(super) sockets: u32,
-    pub(super) locals: HashMap<usize, Box<dyn Any>>,
+    /// Its thread-local values, in the order in which they were made.
+    pub(super) locals: Vec<(usize, Box<dyn Any>)>,
+    /// The keys of those that are gone, because it ends.
+    pub(super) forgotten: Vec<usize>,
     /// How many random numbers it has drawn.
     pub(super) drawn: u64,
 }
@@ -443,7 +446,8 @@ impl State {
             time,
             times: Vec::new(),
             sockets: 0,
-            locals: HashMap::new(),
+            locals: Vec::new(),
+            forgotten: Vec::new(),
             drawn: 0,
         });
         self.order.push(id);

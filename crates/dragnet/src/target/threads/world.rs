@@ -587,20 +587,23 @@ impl World {
         }
     }
 
-    /// Drops the running thread's own copies of thread-local values, in no particular order.
+    /// Drops the running thread's own copies of thread-local values, the last first, as `std` does.
     fn forget_locals(&self, me: ThreadId) {
         loop {
-            let locals = std::mem::take(&mut self.state.borrow_mut().thread_mut(me).locals);
-            if locals.is_empty() {
-                return;
-            }
-            for value in locals.into_values() {
-                let dropped = panic::catch_unwind(AssertUnwindSafe(|| drop(value)));
-                if let Err(payload) = dropped
-                    && !payload.is::<Over>()
-                {
-                    self.fail(panics::failure(payload));
-                }
+            let value = {
+                let mut state = self.state.borrow_mut();
+                let this = state.thread_mut(me);
+                let Some((key, value)) = this.locals.pop() else {
+                    return;
+                };
+                this.forgotten.push(key);
+                value
+            };
+            let dropped = panic::catch_unwind(AssertUnwindSafe(|| drop(value)));
+            if let Err(payload) = dropped
+                && !payload.is::<Over>()
+            {
+                self.fail(panics::failure(payload));
             }
         }
     }
@@ -681,8 +684,15 @@ impl World {
     /// The running thread's own value under a key, if it has one.
     pub(crate) fn local(&self, key: usize) -> Option<*const dyn Any> {
         let state = self.state.borrow();
-        let value = state.thread(self.running.get()).locals.get(&key)?;
+        let mut locals = state.thread(self.running.get()).locals.iter();
+        let (_, value) = locals.find(|(other, _)| *other == key)?;
         Some(&raw const **value)
+    }
+
+    /// Whether the running thread's own value under a key is gone, because the thread ends.
+    pub(crate) fn has_forgotten(&self, key: usize) -> bool {
+        let state = self.state.borrow();
+        state.thread(self.running.get()).forgotten.contains(&key)
     }
 
     /// Gives the running thread a value of its own.
@@ -691,7 +701,7 @@ impl World {
         state
             .thread_mut(self.running.get())
             .locals
-            .insert(key, value);
+            .push((key, value));
     }
 
     /// The next random number of the running thread, from the seed, the thread, and how many it has drawn.

@@ -1,6 +1,7 @@
 //! Values of which every thread has its own.
 
 use std::any::Any;
+use std::cell::{Cell, RefCell};
 use std::fmt::{self, Display};
 
 use crate::target::threads::world;
@@ -50,6 +51,9 @@ impl<T: 'static> LocalKey<T> {
             return self.real.try_with(look).map_err(|_| AccessError);
         };
         let key = std::ptr::from_ref(self) as usize;
+        if world.has_forgotten(key) {
+            return Err(AccessError);
+        }
         let value = world.local(key).unwrap_or_else(|| {
             let value: Box<dyn Any> = Box::new((self.first)());
             world.set_local(key, value);
@@ -58,6 +62,64 @@ impl<T: 'static> LocalKey<T> {
         // SAFETY: the value is boxed, and stays until its thread, which runs this, has ended.
         let value = unsafe { &*value };
         Ok(look(value.downcast_ref().expect("the key has one type")))
+    }
+}
+
+impl<T: 'static> LocalKey<Cell<T>> {
+    /// Gives the thread another value of its own.
+    pub fn set(&'static self, value: T) {
+        self.with(|cell| cell.set(value));
+    }
+
+    /// The thread's own value.
+    pub fn get(&'static self) -> T
+    where
+        T: Copy,
+    {
+        self.with(Cell::get)
+    }
+
+    /// Takes the thread's own value, and leaves the default one.
+    pub fn take(&'static self) -> T
+    where
+        T: Default,
+    {
+        self.with(Cell::take)
+    }
+
+    /// Gives the thread another value of its own for the one that it had.
+    pub fn replace(&'static self, value: T) -> T {
+        self.with(|cell| cell.replace(value))
+    }
+}
+
+impl<T: 'static> LocalKey<RefCell<T>> {
+    /// Shows the thread's own value.
+    pub fn with_borrow<R>(&'static self, look: impl FnOnce(&T) -> R) -> R {
+        self.with(|cell| look(&cell.borrow()))
+    }
+
+    /// Has the thread's own value changed.
+    pub fn with_borrow_mut<R>(&'static self, change: impl FnOnce(&mut T) -> R) -> R {
+        self.with(|cell| change(&mut cell.borrow_mut()))
+    }
+
+    /// Gives the thread another value of its own.
+    pub fn set(&'static self, value: T) {
+        self.with(|cell| *cell.borrow_mut() = value);
+    }
+
+    /// Takes the thread's own value, and leaves the default one.
+    pub fn take(&'static self) -> T
+    where
+        T: Default,
+    {
+        self.with(RefCell::take)
+    }
+
+    /// Gives the thread another value of its own for the one that it had.
+    pub fn replace(&'static self, value: T) -> T {
+        self.with(|cell| cell.replace(value))
     }
 }
 
