@@ -7,7 +7,7 @@ use std::time::Duration;
 use dragnet::net::{TcpListener, UdpSocket};
 use dragnet::{Check, Faults, Threads, Verdict, drops, duplicates, process};
 
-use crate::{explore, explore_with, failed, holds_in};
+use super::{explore, explore_with, failed, holds_in};
 
 /// A socket of the first process, to which a process called `sensor` sends.
 fn with_sensor(send: impl Fn(UdpSocket) + Send + Sync + 'static) -> UdpSocket {

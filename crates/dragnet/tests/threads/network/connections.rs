@@ -7,7 +7,7 @@ use dragnet::net::{Ipv4Addr, Shutdown, TcpListener, TcpStream};
 use dragnet::sync::mpsc;
 use dragnet::{process, thread};
 
-use crate::{explore, failed, holds_in, with_client};
+use super::{explore, failed, holds_in, with_client};
 
 const A_WHILE: Option<Duration> = Some(Duration::from_secs(1));
 

@@ -8,7 +8,7 @@ use dragnet::sync::atomic::{AtomicU32, Ordering::SeqCst};
 use dragnet::sync::{Arc, LazyLock, Mutex, mpsc};
 use dragnet::{Check, Engine, Outcome, Threads, process, thread};
 
-use crate::{executions, explore, holds_in, refusal, with_client};
+use super::{executions, explore, holds_in, refusal, with_client};
 
 /// Two processes that do the same to something.
 fn sharing<T: Send + Sync + 'static>(
@@ -52,7 +52,7 @@ fn processes_that_share_something_else_than_the_network_are_refused_by_name() {
             why.contains("left and right share what was made at"),
             "{why}"
         );
-        assert!(why.contains("threads_net/processes.rs"), "{why}");
+        assert!(why.contains("network/processes.rs"), "{why}");
         assert!(why.contains("share nothing but the network"), "{why}");
     }
 }

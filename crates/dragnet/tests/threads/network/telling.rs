@@ -7,7 +7,7 @@ use dragnet::sync::Arc;
 use dragnet::sync::atomic::{AtomicU32, Ordering::SeqCst};
 use dragnet::{Check, Threads, ViolationKind, crashes, drops, duplicates, process, resets, thread};
 
-use crate::with_client;
+use super::with_client;
 
 /// What a counterexample of a check has for a person: the lanes, and the steps.
 struct Told {

@@ -10,7 +10,7 @@ use dragnet::{
     Check, Engine, Faults, Threads, crashes, duplicates, partitions, resets, restarts, thread,
 };
 
-use crate::{explore, explore_by, explore_with, failed, with_client};
+use super::{explore, explore_by, explore_with, failed, with_client};
 
 /// Processes crash, and do not come back.
 fn crashes_for_good(budget: u32) -> Faults {

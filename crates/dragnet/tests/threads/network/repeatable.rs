@@ -131,7 +131,7 @@ fn violations_elsewhere(workers: usize) -> Vec<String> {
     let told = Command::new(this)
         .args([
             "--exact",
-            "repeatable::a_child_says_what_it_finds",
+            "network::repeatable::a_child_says_what_it_finds",
             "--nocapture",
         ])
         .env(CHILD, workers.to_string())

@@ -101,7 +101,7 @@ fn a_deadlock_says_who_holds_what_and_who_waits_where() {
         "{told:?}"
     );
     assert!(
-        told[0].contains("which other holds since threads.rs:"),
+        told[0].contains("which other holds since programs.rs:"),
         "{told:?}"
     );
     assert!(

@@ -79,7 +79,7 @@ fn numbers_are_the_same_in_every_process() {
     }
     let child = Command::new(env::current_exe().unwrap())
         .args([
-            "numbers_are_the_same_in_every_process",
+            "numbers::numbers_are_the_same_in_every_process",
             "--exact",
             "--nocapture",
         ])

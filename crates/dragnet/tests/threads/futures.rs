@@ -257,7 +257,7 @@ fn a_deadlock_of_tasks_says_where_they_await() {
     });
     let described = deadlock(&verdict);
     for line in [line, line + 3] {
-        let place = format!("threads_async.rs:{line}:");
+        let place = format!("futures.rs:{line}:");
         assert!(described.contains(&place), "{place}: {described}");
     }
 }
