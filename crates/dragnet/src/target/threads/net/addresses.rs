@@ -8,7 +8,7 @@ use std::sync::Weak;
 use std::vec;
 
 use super::Label;
-use super::tcp::Backlog;
+use super::listener::Backlog;
 use super::udp::Inbox;
 use crate::target::threads::model::Model;
 use crate::target::threads::operation::{Action, ObjectId};

@@ -9,8 +9,9 @@
 mod addresses;
 mod behaviour;
 mod held;
+mod listener;
 mod pipe;
-mod tcp;
+mod stream;
 mod udp;
 
 use std::io;
@@ -24,7 +25,8 @@ use super::world;
 
 pub(super) use addresses::{Addresses, FIRST_FREE_PORT, ip_of};
 pub use addresses::{SocketAddrs, ToSocketAddrs};
-pub use tcp::{Incoming, TcpListener, TcpStream};
+pub use listener::{Incoming, TcpListener};
+pub use stream::TcpStream;
 pub use udp::UdpSocket;
 
 /// What a part of the network is, for people.

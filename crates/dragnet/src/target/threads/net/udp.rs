@@ -5,10 +5,9 @@ use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::panic::Location;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
 
 use super::addresses::{self, Bound, Protocol};
-use super::behaviour::{Behaviour, checked_timeout};
+use super::behaviour::{Behaviour, options};
 use super::held::{Close, Held};
 use super::pipe::{Failed, Pipe};
 use super::{Label, Socket, ToSocketAddrs, first_that_works, give_up, over, seen_at};
@@ -23,8 +22,7 @@ use crate::target::threads::world;
 /// ```
 /// use dragnet::net::UdpSocket;
 /// use dragnet::{Check, Threads, drops, process};
-/// use std::time::Duration;
-///
+/// ///
 /// let ask = || {
 ///     let socket = UdpSocket::bind("main:9000").unwrap();
 ///     socket.set_read_timeout(Some(Duration::from_secs(1))).unwrap();
@@ -309,52 +307,6 @@ impl UdpSocket {
         }
     }
 
-    /// How long somebody waits who receives; under a check the wait comes to either end.
-    pub fn set_read_timeout(&self, time: Option<Duration>) -> io::Result<()> {
-        match &self.0 {
-            Kind::Real(real) => real.set_read_timeout(time),
-            Kind::Ours(ours) => {
-                let time = checked_timeout(time)?;
-                ours.behaviour.set(|options| options.read_timeout = time)
-            }
-        }
-    }
-
-    /// How long somebody waits who sends. Under a check nobody does.
-    pub fn set_write_timeout(&self, time: Option<Duration>) -> io::Result<()> {
-        match &self.0 {
-            Kind::Real(real) => real.set_write_timeout(time),
-            Kind::Ours(ours) => {
-                let time = checked_timeout(time)?;
-                ours.behaviour.set(|options| options.write_timeout = time)
-            }
-        }
-    }
-
-    /// How long somebody waits who receives.
-    pub fn read_timeout(&self) -> io::Result<Option<Duration>> {
-        match &self.0 {
-            Kind::Real(real) => real.read_timeout(),
-            Kind::Ours(ours) => Ok(ours.behaviour.get().read_timeout),
-        }
-    }
-
-    /// How long somebody waits who sends.
-    pub fn write_timeout(&self) -> io::Result<Option<Duration>> {
-        match &self.0 {
-            Kind::Real(real) => real.write_timeout(),
-            Kind::Ours(ours) => Ok(ours.behaviour.get().write_timeout),
-        }
-    }
-
-    /// Whether nobody waits, but learns at once that there is nothing.
-    pub fn set_nonblocking(&self, nonblocking: bool) -> io::Result<()> {
-        match &self.0 {
-            Kind::Real(real) => real.set_nonblocking(nonblocking),
-            Kind::Ours(ours) => ours.behaviour.set(|options| options.blocks = !nonblocking),
-        }
-    }
-
     /// Whether it may send to all at once. Under a check there is no such address.
     pub fn set_broadcast(&self, broadcast: bool) -> io::Result<()> {
         match &self.0 {
@@ -370,31 +322,9 @@ impl UdpSocket {
             Kind::Ours(ours) => Ok(ours.behaviour.get().broadcast),
         }
     }
-
-    /// How far packets go. Under a check they always arrive.
-    pub fn set_ttl(&self, ttl: u32) -> io::Result<()> {
-        match &self.0 {
-            Kind::Real(real) => real.set_ttl(ttl),
-            Kind::Ours(ours) => ours.behaviour.set(|options| options.ttl = ttl),
-        }
-    }
-
-    /// How far packets go.
-    pub fn ttl(&self) -> io::Result<u32> {
-        match &self.0 {
-            Kind::Real(real) => real.ttl(),
-            Kind::Ours(ours) => Ok(ours.behaviour.get().ttl),
-        }
-    }
-
-    /// Why the last operation failed that did not say so itself.
-    pub fn take_error(&self) -> io::Result<Option<io::Error>> {
-        match &self.0 {
-            Kind::Real(real) => real.take_error(),
-            Kind::Ours(_) => Ok(None),
-        }
-    }
 }
+
+options!(UdpSocket: Kind, timeouts, nonblocking, ttl, error);
 
 impl Debug for UdpSocket {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

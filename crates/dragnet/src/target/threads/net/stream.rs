@@ -2,16 +2,16 @@
 
 use std::fmt::{self, Debug};
 use std::io::{self, IoSlice, IoSliceMut, Read, Write};
-use std::net::{IpAddr, Shutdown, SocketAddr};
+use std::net::{Shutdown, SocketAddr};
 use std::panic::Location;
 use std::sync::Arc;
 use std::time::Duration;
 
 use super::addresses::{self, Bound, Protocol};
-use super::behaviour::{Behaviour, checked_timeout};
+use super::behaviour::{Behaviour, options};
 use super::held::{Close, Held};
 use super::pipe::{Failed, Pipe};
-use super::{Label, Socket, ToSocketAddrs, first_that_works, give_up, over, seen_at};
+use super::{Label, Socket, ToSocketAddrs, first_that_works, give_up, over};
 use crate::target::threads::describe::address;
 use crate::target::threads::operation::Harm;
 use crate::target::threads::world::{self, World};
@@ -46,15 +46,15 @@ enum Stream {
 }
 
 /// One end of a connection of an execution.
-struct End {
-    pipes: Arc<Pipes>,
+pub(super) struct End {
+    pub(super) pipes: Arc<Pipes>,
     local: SocketAddr,
-    peer: SocketAddr,
+    pub(super) peer: SocketAddr,
     behaviour: Behaviour,
 }
 
 /// The two ways of a connection, as one end sees them.
-struct Pipes {
+pub(super) struct Pipes {
     incoming: Arc<Pipe<Vec<u8>>>,
     outgoing: Arc<Pipe<Vec<u8>>>,
 }
@@ -116,6 +116,14 @@ fn tempt_fate(world: &World, end: &End) {
 }
 
 impl TcpStream {
+    pub(super) fn real(real: std::net::TcpStream) -> Self {
+        Self(Stream::Real(real))
+    }
+
+    pub(super) fn ours(end: Held<End>) -> Self {
+        Self(Stream::Ours(end))
+    }
+
     /// Connects to somebody who listens.
     #[track_caller]
     pub fn connect<A: ToSocketAddrs>(address: A) -> io::Result<Self> {
@@ -140,7 +148,7 @@ impl TcpStream {
                 None => std::net::TcpStream::connect(address),
                 Some(time) => std::net::TcpStream::connect_timeout(&address, time),
             };
-            return real.map(|real| Self(Stream::Real(real)));
+            return real.map(Self::real);
         };
         if world.is_over() {
             return Err(over());
@@ -158,10 +166,10 @@ impl TcpStream {
         };
         let local = SocketAddr::new(local, addresses::free_port(world, Protocol::Tcp));
         let mut mine = None;
-        let connected = backlog.waiting.put(1, at, || {
+        let connected = backlog.connect(at, || {
             let (here, there) = connection(local, address);
             mine = Some(here);
-            Unaccepted(Some(there))
+            there
         });
         let mine = match (connected, mine) {
             (Ok(()), Some(mine)) => mine,
@@ -170,7 +178,7 @@ impl TcpStream {
         };
         world.keep(&mine.pipes);
         tempt_fate(world, &mine);
-        Ok(Self(Stream::Ours(mine)))
+        Ok(Self::ours(mine))
     }
 
     /// The address of this end.
@@ -224,60 +232,6 @@ impl TcpStream {
         }
     }
 
-    /// Why the last operation failed that did not say so itself.
-    pub fn take_error(&self) -> io::Result<Option<io::Error>> {
-        match &self.0 {
-            Stream::Real(real) => real.take_error(),
-            Stream::Ours(_) => Ok(None),
-        }
-    }
-
-    /// How long somebody waits who reads; under a check the wait comes to either end.
-    pub fn set_read_timeout(&self, time: Option<Duration>) -> io::Result<()> {
-        match &self.0 {
-            Stream::Real(real) => real.set_read_timeout(time),
-            Stream::Ours(end) => {
-                let time = checked_timeout(time)?;
-                end.behaviour.set(|options| options.read_timeout = time)
-            }
-        }
-    }
-
-    /// How long somebody waits who writes. Under a check nobody does.
-    pub fn set_write_timeout(&self, time: Option<Duration>) -> io::Result<()> {
-        match &self.0 {
-            Stream::Real(real) => real.set_write_timeout(time),
-            Stream::Ours(end) => {
-                let time = checked_timeout(time)?;
-                end.behaviour.set(|options| options.write_timeout = time)
-            }
-        }
-    }
-
-    /// How long somebody waits who reads.
-    pub fn read_timeout(&self) -> io::Result<Option<Duration>> {
-        match &self.0 {
-            Stream::Real(real) => real.read_timeout(),
-            Stream::Ours(end) => Ok(end.behaviour.get().read_timeout),
-        }
-    }
-
-    /// How long somebody waits who writes.
-    pub fn write_timeout(&self) -> io::Result<Option<Duration>> {
-        match &self.0 {
-            Stream::Real(real) => real.write_timeout(),
-            Stream::Ours(end) => Ok(end.behaviour.get().write_timeout),
-        }
-    }
-
-    /// Whether nobody waits, but learns at once that there is nothing.
-    pub fn set_nonblocking(&self, nonblocking: bool) -> io::Result<()> {
-        match &self.0 {
-            Stream::Real(real) => real.set_nonblocking(nonblocking),
-            Stream::Ours(end) => end.behaviour.set(|options| options.blocks = !nonblocking),
-        }
-    }
-
     /// Whether what is written goes off at once. Under a check it always does.
     pub fn set_nodelay(&self, nodelay: bool) -> io::Result<()> {
         match &self.0 {
@@ -291,22 +245,6 @@ impl TcpStream {
         match &self.0 {
             Stream::Real(real) => real.nodelay(),
             Stream::Ours(end) => Ok(end.behaviour.get().nodelay),
-        }
-    }
-
-    /// How far packets go. Under a check they always arrive.
-    pub fn set_ttl(&self, ttl: u32) -> io::Result<()> {
-        match &self.0 {
-            Stream::Real(real) => real.set_ttl(ttl),
-            Stream::Ours(end) => end.behaviour.set(|options| options.ttl = ttl),
-        }
-    }
-
-    /// How far packets go.
-    pub fn ttl(&self) -> io::Result<u32> {
-        match &self.0 {
-            Stream::Real(real) => real.ttl(),
-            Stream::Ours(end) => Ok(end.behaviour.get().ttl),
         }
     }
 
@@ -384,6 +322,8 @@ fn read_to_end(
         }
     }
 }
+
+options!(TcpStream: Stream, timeouts, nonblocking, ttl, error);
 
 // What `std` would do by itself is done here, so that places in the source are those of the user.
 impl Read for &TcpStream {
@@ -518,213 +458,5 @@ impl Debug for TcpStream {
                 .field("peer", &end.peer)
                 .finish(),
         }
-    }
-}
-
-/// Somebody who can be connected to, like [`std::net::TcpListener`].
-pub struct TcpListener(Listener);
-
-enum Listener {
-    Real(std::net::TcpListener),
-    Ours(Held<Listening>),
-}
-
-/// A listener of an execution.
-struct Listening {
-    bound: Arc<BoundTcp>,
-    behaviour: Behaviour,
-}
-
-/// Where somebody listens, and who has connected.
-struct BoundTcp {
-    local: SocketAddr,
-    /// The address of the process that it belongs to.
-    host: IpAddr,
-    backlog: Arc<Backlog>,
-}
-
-/// Connections that nobody has accepted.
-pub(super) struct Backlog {
-    waiting: Pipe<Unaccepted>,
-}
-
-/// The end of a connection that nobody has accepted.
-struct Unaccepted(Option<Held<End>>);
-
-impl Unaccepted {
-    /// It breaks with the listener.
-    fn losing(&self) -> impl FnOnce() + use<> {
-        let pipes = self.0.as_ref().map(|end| Arc::clone(&end.pipes));
-        move || {
-            if let Some(pipes) = pipes {
-                pipes.break_off();
-            }
-        }
-    }
-}
-
-impl Drop for Unaccepted {
-    fn drop(&mut self) {
-        if let Some(end) = self.0.take() {
-            end.abandon();
-        }
-    }
-}
-
-impl Close for Listening {
-    fn close(&self) {
-        self.bound.break_off();
-        give_up(&self.bound);
-    }
-}
-
-impl Socket for BoundTcp {
-    fn break_off(&self) {
-        let at = Location::caller();
-        if let Some(world) = world::current() {
-            addresses::unbind(world, self.host, Protocol::Tcp, self.local, at);
-        }
-        self.backlog.waiting.hang_up_losing(at, Unaccepted::losing);
-    }
-}
-
-impl TcpListener {
-    /// Listens at an address. Port 0 is a port that is free.
-    #[track_caller]
-    pub fn bind<A: ToSocketAddrs>(address: A) -> io::Result<Self> {
-        let at = Location::caller();
-        first_that_works(address, |address| Self::bind_to(address, at))
-    }
-
-    #[track_caller]
-    fn bind_to(address: SocketAddr, at: &'static Location<'static>) -> io::Result<Self> {
-        let Some(world) = world::current() else {
-            let real = std::net::TcpListener::bind(address)?;
-            return Ok(Self(Listener::Real(real)));
-        };
-        let backlog = Arc::new(Backlog {
-            waiting: Pipe::new(),
-        });
-        let bound = Bound::Tcp(Arc::downgrade(&backlog));
-        let local = addresses::bind(world, address, bound, at)?;
-        let host = world.ip();
-        backlog.waiting.label(Label::Backlog(seen_at(local, host)));
-        let bound = Arc::new(BoundTcp {
-            local,
-            host,
-            backlog,
-        });
-        world.keep(&bound);
-        let behaviour = Behaviour::new();
-        let listening = Listening { bound, behaviour };
-        let held = Held::new(listening, seen_at(local, host), None);
-        Ok(Self(Listener::Ours(held)))
-    }
-
-    /// Where it listens.
-    pub fn local_addr(&self) -> io::Result<SocketAddr> {
-        match &self.0 {
-            Listener::Real(real) => real.local_addr(),
-            Listener::Ours(listening) => Ok(listening.bound.local),
-        }
-    }
-
-    /// Another handle for the same listener.
-    pub fn try_clone(&self) -> io::Result<Self> {
-        Ok(Self(match &self.0 {
-            Listener::Real(real) => Listener::Real(real.try_clone()?),
-            Listener::Ours(listening) => Listener::Ours(listening.clone()),
-        }))
-    }
-
-    /// Waits for somebody to connect.
-    #[track_caller]
-    pub fn accept(&self) -> io::Result<(TcpStream, SocketAddr)> {
-        let listening = match &self.0 {
-            Listener::Real(real) => {
-                let (real, peer) = real.accept()?;
-                return Ok((TcpStream(Stream::Real(real)), peer));
-            }
-            Listener::Ours(listening) => listening,
-        };
-        let wait = listening.behaviour.wait();
-        let waiting = &listening.bound.backlog.waiting;
-        let accepted = waiting.take(1, wait, Location::caller(), |end| (end.0.take(), true));
-        match accepted {
-            Ok(Some(end)) => {
-                if let Some(world) = world::current() {
-                    world.keep(&end.pipes);
-                }
-                let peer = end.peer;
-                Ok((TcpStream(Stream::Ours(end)), peer))
-            }
-            Err(Failed::Empty) => Err(io::ErrorKind::WouldBlock.into()),
-            Err(Failed::Gone | Failed::Reset) => Err(io::ErrorKind::InvalidInput.into()),
-            Ok(None) | Err(Failed::Over) => Err(over()),
-        }
-    }
-
-    /// All who connect, one after the other.
-    pub fn incoming(&self) -> Incoming<'_> {
-        Incoming(self)
-    }
-
-    /// Whether nobody waits, but learns at once that there is nothing.
-    pub fn set_nonblocking(&self, nonblocking: bool) -> io::Result<()> {
-        match &self.0 {
-            Listener::Real(real) => real.set_nonblocking(nonblocking),
-            Listener::Ours(listening) => listening
-                .behaviour
-                .set(|options| options.blocks = !nonblocking),
-        }
-    }
-
-    /// How far packets go. Under a check they always arrive.
-    pub fn set_ttl(&self, ttl: u32) -> io::Result<()> {
-        match &self.0 {
-            Listener::Real(real) => real.set_ttl(ttl),
-            Listener::Ours(listening) => listening.behaviour.set(|options| options.ttl = ttl),
-        }
-    }
-
-    /// How far packets go.
-    pub fn ttl(&self) -> io::Result<u32> {
-        match &self.0 {
-            Listener::Real(real) => real.ttl(),
-            Listener::Ours(listening) => Ok(listening.behaviour.get().ttl),
-        }
-    }
-
-    /// Why the last operation failed that did not say so itself.
-    pub fn take_error(&self) -> io::Result<Option<io::Error>> {
-        match &self.0 {
-            Listener::Real(real) => real.take_error(),
-            Listener::Ours(_) => Ok(None),
-        }
-    }
-}
-
-impl Debug for TcpListener {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.0 {
-            Listener::Real(real) => real.fmt(f),
-            Listener::Ours(listening) => f
-                .debug_struct("TcpListener")
-                .field("addr", &listening.bound.local)
-                .finish(),
-        }
-    }
-}
-
-/// All who connect to a [`TcpListener`], one after the other.
-#[derive(Debug)]
-pub struct Incoming<'a>(&'a TcpListener);
-
-impl Iterator for Incoming<'_> {
-    type Item = io::Result<TcpStream>;
-
-    #[track_caller]
-    fn next(&mut self) -> Option<io::Result<TcpStream>> {
-        Some(self.0.accept().map(|(stream, _)| stream))
     }
 }
