@@ -58,7 +58,7 @@ fn bad_usage_gets_one_line_that_names_the_choices() {
             "check paxos --faults rain=1",
             &[
                 "`rain=1`",
-                "drops, duplicates, crashes, restarts and partitions",
+                "drops, duplicates, crashes, restarts, partitions and resets",
             ],
         ),
         (

@@ -204,6 +204,11 @@ proptest! {
     fn every_trace_of_connections_that_break_is_run_once(plan in plan(bytes().boxed(), 1)) {
         check_traces_of(&program_with_faults(resets(1), plan), false)?;
     }
+}
+
+proptest! {
+    // What can go wrong at any time makes many executions.
+    #![proptest_config(ProptestConfig { cases: cases() / 4, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn every_trace_of_datagrams_that_are_lost_or_come_twice_is_run_once(
