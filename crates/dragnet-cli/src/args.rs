@@ -54,7 +54,7 @@ pub(crate) struct CheckArgs {
     #[arg(long, value_name = "NAME")]
     pub(crate) bug: Option<String>,
 
-    /// Let things go wrong: drops, duplicates, crashes, restarts and partitions, each so many times
+    /// Let things go wrong: drops, duplicates, crashes, restarts, partitions and resets, each so many times
     #[arg(long, value_name = "drops=1,crashes=1,…")]
     pub(crate) faults: Option<Faults>,
 
