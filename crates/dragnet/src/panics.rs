@@ -38,7 +38,12 @@ pub(crate) fn failure(payload: Box<dyn Any + Send>) -> Failure {
         Ok(raised) => *raised,
         Err(payload) => {
             let location = LOCATION.take();
-            Failure::new(FailureKind::Panic, message(&*payload), location)
+            let failure = Failure::new(FailureKind::Panic, message(&*payload), location);
+            // What was thrown may panic when it is dropped, and so may what it throws then.
+            if let Err(thrown) = panic::catch_unwind(AssertUnwindSafe(|| drop(payload))) {
+                std::mem::forget(thrown);
+            }
+            failure
         }
     }
 }

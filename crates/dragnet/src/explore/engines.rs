@@ -217,7 +217,7 @@ pub(super) fn explore<T: Target>(
         gauge,
         local,
         schedules: None,
-        bounds: Vec::new(),
+        bounds: T::bounds_met(&prepared.system),
     }
 }
 
@@ -258,11 +258,11 @@ fn search_schedules<T: Target>(
     let seed = moments.program().setting.seed;
     let drawn = explored
         .has_drawn
-        .then(|| format!("the random numbers of seed {seed}"));
+        .then(|| crate::target::threads::seed_bound(seed));
     let turns = moments.program().setting.fruitless_turns;
-    let bounds = explored.went_round.then(|| {
-        format!("a loop that sees nothing new turns {turns} times while other threads can go on")
-    });
+    let bounds = explored
+        .went_round
+        .then(|| crate::target::threads::round_bound(turns));
     let most = prepared.options.preemptions;
     let most = most.map(|most| match most {
         1 => "at most 1 interruption of threads that could go on".to_owned(),
@@ -273,6 +273,8 @@ fn search_schedules<T: Target>(
         let mut ended = Explored::to_the_end(gauge);
         if ended.left_out.is_none() && engine == Engine::Random {
             ended.left_out = Some(LeftOut::NotDrawn);
+        } else if ended.left_out.is_none() && explored.is_endless {
+            ended.left_out = Some(LeftOut::Endless);
         } else if ended.left_out.is_none() && explored.cut_deeper {
             ended.left_out = Some(LeftOut::Deeper);
         }

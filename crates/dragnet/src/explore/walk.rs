@@ -41,6 +41,8 @@ pub(crate) struct Explored {
 pub(crate) enum LeftOut {
     /// Executions longer than the depth bound.
     Deeper,
+    /// What comes behind an execution that was so long that it may have no end.
+    Endless,
     /// What a limit cut.
     Cut(Cut),
     /// All executions but those that were drawn.

@@ -39,6 +39,12 @@ pub trait Target: Sized + 'static {
         Vec::new()
     }
 
+    /// What turned out to bound the exploration, a phrase each.
+    #[doc(hidden)]
+    fn bounds_met(_system: &Self::System) -> Vec<String> {
+        Vec::new()
+    }
+
     /// Why the target cannot be explored as it is, if it cannot.
     fn objection(&self) -> Option<String> {
         None

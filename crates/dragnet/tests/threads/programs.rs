@@ -669,3 +669,116 @@ fn cells_of_a_thread_can_be_set_and_taken() {
     };
     Check::new(Threads::new(program)).run().assert_holds();
 }
+
+/// A thread looks so often, one after the other, whether something has come, and gives up.
+fn looks(times: u32, yields: bool) {
+    let come = Arc::new(AtomicU32::new(0));
+    let other = Arc::clone(&come);
+    let other = thread::spawn(move || other.store(1, SeqCst));
+    let mut seen = 0;
+    for _ in 0..times {
+        seen += come.load(SeqCst);
+        if yields {
+            thread::yield_now();
+        }
+    }
+    other.join().unwrap();
+    assert_ne!(seen, 0, "it has given up");
+}
+
+#[test]
+fn a_short_loop_that_does_not_yield_is_followed_to_its_end() {
+    for reduction in [Reduction::None, Reduction::Source, Reduction::Optimal] {
+        let told = described(Check::new(Threads::new(|| looks(4, false))).reduction(reduction));
+        assert!(told.contains("it has given up"), "{told}");
+    }
+}
+
+#[test]
+fn every_engine_says_that_a_loop_was_not_followed() {
+    for engine in [Engine::Schedules, Engine::Breadth, Engine::Depth] {
+        let verdict = Check::new(Threads::new(|| looks(4, true)))
+            .engine(engine)
+            .run();
+        verdict.assert_holds();
+        let within = verdict.within.join("; ");
+        assert!(
+            within.contains("a loop that sees nothing new"),
+            "{engine}: {within}"
+        );
+    }
+}
+
+#[test]
+fn an_execution_without_end_is_no_hang() {
+    let count = || {
+        let stop = Arc::new(AtomicU32::new(0));
+        let other = Arc::clone(&stop);
+        let other = thread::spawn(move || other.store(1, SeqCst));
+        let turns = AtomicU32::new(0);
+        while stop.load(SeqCst) == 0 {
+            turns.fetch_add(1, SeqCst);
+        }
+        other.join().unwrap();
+    };
+    let verdict = Check::new(Threads::new(count)).run();
+    let Outcome::Inconclusive(why) = &verdict.outcome else {
+        panic!("{verdict}");
+    };
+    assert!(why.contains("is there a loop without end?"), "{why}");
+}
+
+#[test]
+fn whether_a_lock_is_poisoned_depends_on_who_comes_first() {
+    let program = || {
+        let lock = Arc::new(Mutex::new(0));
+        let other = Arc::clone(&lock);
+        let other = thread::spawn(move || {
+            let _guard = other.lock().unwrap();
+            panic!("it holds the lock");
+        });
+        let poisoned = lock.is_poisoned();
+        assert!(other.join().is_err());
+        assert!(!poisoned, "it was poisoned");
+    };
+    for reduction in [Reduction::None, Reduction::Source, Reduction::Optimal] {
+        let threads = Threads::new(program).panics_are_fine();
+        let told = described(Check::new(threads).reduction(reduction));
+        assert!(told.contains("it was poisoned"), "{told}");
+    }
+}
+
+#[test]
+fn what_is_thrown_may_panic_when_it_is_dropped() {
+    struct Bomb;
+
+    impl Drop for Bomb {
+        fn drop(&mut self) {
+            panic!("it goes off");
+        }
+    }
+
+    let throw = || {
+        thread::spawn(|| std::panic::panic_any(Bomb))
+            .join()
+            .unwrap();
+    };
+    let verdict = Check::new(Threads::new(throw)).run();
+    assert!(verdict.violation().is_some(), "{verdict}");
+}
+
+#[test]
+fn threads_of_a_scope_start_others_in_it() {
+    let program = || {
+        let count = AtomicU32::new(0);
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                count.fetch_add(1, SeqCst);
+                scope.spawn(|| count.fetch_add(1, SeqCst));
+            });
+        });
+        assert_eq!(count.load(SeqCst), 2);
+    };
+    Check::new(Threads::new(program)).run().assert_holds();
+    program();
+}

@@ -33,6 +33,12 @@ use crate::target::threads::state::{Event, State};
 use races::{Planned, Question, Relation, Witness};
 use tree::{Leg, NodeId, ROOT, Tree};
 
+/// An execution that is longer than this without a bound on its depth may have no end.
+pub(crate) const LONGEST: u64 = 100_000;
+
+/// How many steps an execution takes between two looks at the limits.
+const BETWEEN_LOOKS: usize = 1_024;
+
 /// What exploring schedules came to.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Explored {
@@ -48,6 +54,8 @@ pub(crate) struct Explored {
     pub(crate) scheduling_points: u64,
     /// Whether executions longer than allowed were cut.
     pub(crate) cut_deeper: bool,
+    /// Whether one was so long that it may have no end.
+    pub(crate) is_endless: bool,
     /// Whether a thread had to wait because it went round without seeing anything new.
     pub(crate) went_round: bool,
     /// The most operations of one execution that asked for a weaker ordering than they got.
@@ -77,6 +85,13 @@ struct Shared {
     explored: Mutex<Explored>,
     /// What has happened, who went on last, and how few interruptions that took: under a bound on them.
     seen: Mutex<HashMap<(u64, Option<ThreadId>), u32>>,
+}
+
+impl Explored {
+    /// Whether nothing more has to be known.
+    fn is_over(&self) -> bool {
+        self.found.is_some() || self.is_endless
+    }
 }
 
 impl Schedules<'_> {
@@ -142,7 +157,7 @@ impl Schedules<'_> {
     fn claim(&self, shared: &Shared) -> Option<(Vec<Leg>, usize)> {
         let mut tree = lock(&shared.tree);
         loop {
-            let over = self.gauge.must_end() || lock(&shared.explored).found.is_some();
+            let over = self.gauge.must_end() || lock(&shared.explored).is_over();
             if over || tree.is_done() {
                 shared.news.notify_all();
                 return None;
@@ -175,7 +190,8 @@ impl Schedules<'_> {
         let mut guide = Guide {
             reduction: self.reduction,
             notes_sleep: self.follows_races(),
-            longest: self.longest.unwrap_or(u64::MAX),
+            longest: self.longest.unwrap_or(LONGEST),
+            gauge: self.gauge,
             preemptions: self.preemptions,
             preempted: 0,
             history: 0,
@@ -204,7 +220,8 @@ impl Schedules<'_> {
             ..
         } = guide;
         let merges = self.plans_ahead();
-        let races = self.follows_races().then(|| {
+        let is_endless = too_long && self.longest.is_none();
+        let races = (self.follows_races() && !is_endless).then(|| {
             let witness = Witness::new(&state);
             (witness.reversals(if merges { 0 } else { new }), witness)
         });
@@ -245,6 +262,7 @@ impl Schedules<'_> {
         }
         explored.scheduling_points += state.events.len() as u64;
         explored.cut_deeper |= too_long;
+        explored.is_endless |= is_endless;
         if blocked {
             explored.blocked_executions += 1;
         } else if !too_long {
@@ -275,6 +293,7 @@ struct Guide<'a> {
     /// Whether it matters later what slept at each step.
     notes_sleep: bool,
     longest: u64,
+    gauge: &'a Gauge,
     preemptions: Option<u32>,
     preempted: u32,
     /// A hash of what has happened.
@@ -393,7 +412,8 @@ impl Director for Guide<'_> {
         self.wake(state);
         self.follow(state);
         let at = self.taken.len();
-        if at as u64 >= self.longest {
+        let is_cut = at % BETWEEN_LOOKS == BETWEEN_LOOKS - 1 && self.gauge.must_end();
+        if at as u64 >= self.longest || is_cut {
             self.too_long = true;
             return None;
         }

@@ -185,7 +185,7 @@ impl<'a> Witness<'a> {
     ) {
         let state = self.state;
         let index = self.index_at(thread, end);
-        let crashes = state.crashed_by(&operation);
+        let crashes = state.crashed_by(&operation, way);
         // A crash matters to all that the threads of its process have done.
         let everything: Vec<EventId>;
         let events = match crashes {
@@ -456,8 +456,8 @@ impl<'a> Witness<'a> {
         for &step in &rest.steps {
             let that = self.operation(reversal, step);
             let (its_thread, its_way) = self.transition(reversal, step);
-            if self.state.stops(&that, thread)
-                || here.is_some_and(|here| self.state.stops(&here, its_thread))
+            if self.state.stops(&that, its_way, thread)
+                || here.is_some_and(|here| self.state.stops(&here, way, its_thread))
             {
                 return Relation::Conflict;
             }

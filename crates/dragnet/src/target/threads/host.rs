@@ -84,7 +84,11 @@ type Main = Arc<dyn Fn() + Send + Sync>;
 fn live(process: ObjectId, main: &(dyn Fn() + Send + Sync)) {
     let lived = panic::catch_unwind(AssertUnwindSafe(main));
     if let Some(world) = world::current().filter(|world| !world.is_over()) {
-        world.operate_on(process, Action::Exit, Location::caller());
+        let end = match lived {
+            Ok(()) => Action::Exit,
+            Err(_) => Action::Abandon,
+        };
+        world.operate_on(process, end, Location::caller());
     }
     if let Err(payload) = lived {
         panic::resume_unwind(payload);

@@ -104,7 +104,8 @@ impl Threads {
     }
 
     /// How often a thread goes round a loop without seeing anything new while others can go on: twice unless said
-    /// otherwise. After that it waits for something that it looks at to change.
+    /// otherwise, and eight times as often if it does not yield, sleep or wait for a while in it. After that it waits for
+    /// something that it looks at to change.
     ///
     /// A loop that waits for another thread has no end of schedules without this; one that gives up after more turns than
     /// this is not followed to that end while others can go on, and the verdict says so.
@@ -167,6 +168,19 @@ pub fn choose(count: usize) -> usize {
     chosen.unwrap_or_default() as usize
 }
 
+/// What bounds an exploration in which a thread went round without seeing anything new.
+pub(crate) fn round_bound(turns: u32) -> String {
+    let often = turns.saturating_mul(round::WITHOUT_STEPPING_ASIDE);
+    format!(
+        "a loop that sees nothing new turns {turns} times while other threads can go on, or {often} times if it does not yield"
+    )
+}
+
+/// What bounds an exploration in which random numbers were drawn.
+pub(crate) fn seed_bound(seed: u64) -> String {
+    format!("the random numbers of seed {seed}")
+}
+
 impl Target for Threads {
     type System = Moments;
     type View<'a> = &'a Moment;
@@ -195,6 +209,10 @@ impl Target for Threads {
             bounds.push(format!("faults {}", self.setting.faults));
         }
         bounds
+    }
+
+    fn bounds_met(system: &Moments) -> Vec<String> {
+        system.bounds_met()
     }
 
     fn faults_mut(&mut self) -> Option<&mut Faults> {

@@ -3,6 +3,8 @@
 
 use std::fmt::{self, Debug};
 use std::hash::{Hash, Hasher};
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::describe;
@@ -16,6 +18,10 @@ use crate::trace::{Fingerprint, Key, Step, scatter};
 pub struct Moments {
     program: Arc<Program>,
     idle: Mutex<Vec<Idle>>,
+    /// Whether a thread has had to wait because it went round without seeing anything new.
+    went_round: AtomicBool,
+    /// Whether a thread has drawn a random number.
+    has_drawn: AtomicBool,
 }
 
 /// An executor between two executions.
@@ -108,7 +114,19 @@ impl Moments {
         Self {
             program: Arc::new(program),
             idle: Mutex::default(),
+            went_round: AtomicBool::new(false),
+            has_drawn: AtomicBool::new(false),
         }
+    }
+
+    /// What turned out to bound an exploration, as far as is known here.
+    pub(super) fn bounds_met(&self) -> Vec<String> {
+        let setting = &self.program.setting;
+        let went_round = self.went_round.load(Relaxed);
+        let has_drawn = self.has_drawn.load(Relaxed);
+        let round = went_round.then(|| super::round_bound(setting.fruitless_turns));
+        let drawn = has_drawn.then(|| super::seed_bound(setting.seed));
+        round.into_iter().chain(drawn).collect()
     }
 
     pub(crate) fn program(&self) -> &Arc<Program> {
@@ -145,7 +163,12 @@ impl Moments {
         };
         executor.set_told(told == Told::Yes);
         let finish = executor.run(&mut along);
-        let seen = look(&executor.state(), &along);
+        let seen = {
+            let state = executor.state();
+            self.went_round.fetch_or(state.went_round, Relaxed);
+            self.has_drawn.fetch_or(state.has_drawn(), Relaxed);
+            look(&state, &along)
+        };
         if !executor.is_spoiled() {
             idle().push(Idle(executor));
         }

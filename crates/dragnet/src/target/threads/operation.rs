@@ -181,6 +181,8 @@ impl Ways {
     pub(crate) const SPURIOUS: Way = 2;
     /// What is to be done once has been done.
     pub(crate) const DONE: Way = 1;
+    /// There is nothing left to crash.
+    pub(crate) const TOO_LATE: Way = 1;
 }
 
 /// A class of operations on one object that commute with the same others, as a bit.
@@ -202,7 +204,7 @@ impl Action {
             Self::Load | Self::Read | Self::TryRead | Self::ReadUnlock | Self::Look => (A, B),
             Self::Store | Self::Modify => (B, A | B),
             Self::Write | Self::TryWrite | Self::WriteUnlock | Self::Downgrade => (B, A | B),
-            Self::Lock | Self::TryLock | Self::Unlock => (B, B),
+            Self::Lock | Self::TryLock | Self::Unlock => (B, A | B),
             Self::AwaitDone => (A, B),
             Self::Enter if way == Ways::DONE => (A, B),
             Self::Enter | Self::Complete | Self::Abandon => (B, A | B),
@@ -237,7 +239,7 @@ impl Action {
             Self::TryTake { .. } | Self::Take { timed: true, .. } => (C, A | B | C | D | E | F),
             Self::Reset => (D, A | B | C | D | E | F),
             Self::Shut => (F, A | C | D | F),
-            Self::Exit | Self::Crash => (B, B),
+            Self::Exit | Self::Crash => (B, A | B),
             // There are only so many faults of a kind.
             Self::Suffer(harm) => match harm.kind(way) {
                 None => (0, 0),
@@ -258,6 +260,7 @@ impl Action {
             Self::Suffer(Harm::Datagram) => &[Harm::NONE, Harm::LOST, Harm::TWICE],
             Self::Suffer(_) => &[Harm::NONE, Harm::DONE],
             Self::Enter => &[Ways::COME, Ways::DONE],
+            Self::Crash => &[Ways::COME, Ways::TOO_LATE],
             _ => &[Ways::COME],
         }
     }
@@ -281,6 +284,17 @@ impl Action {
             Self::TryReceive | Self::TryTake { .. } | Self::TrySend | Self::IsFinished => {
                 answer == 0
             }
+            Self::Wake { .. } | Self::Receive { .. } | Self::Take { .. } | Self::Park { .. } => {
+                way == Ways::TIMEOUT
+            }
+            _ => false,
+        }
+    }
+
+    /// Whether a thread lets others go first with it, or time pass.
+    pub(crate) fn steps_aside(self, way: Way) -> bool {
+        match self {
+            Self::Yield => true,
             Self::Wake { .. } | Self::Receive { .. } | Self::Take { .. } | Self::Park { .. } => {
                 way == Ways::TIMEOUT
             }
@@ -336,7 +350,13 @@ mod tests {
             ]
         });
         let memory = [Action::Load, Action::Store, Action::Modify];
-        let locks = [Action::Lock, Action::TryLock, Action::Unlock];
+        let locks = [
+            Action::Lock,
+            Action::TryLock,
+            Action::Unlock,
+            Action::Look,
+            Action::Modify,
+        ];
         let rw_locks = [
             Action::Read,
             Action::TryRead,
@@ -345,6 +365,8 @@ mod tests {
             Action::TryWrite,
             Action::WriteUnlock,
             Action::Downgrade,
+            Action::Look,
+            Action::Modify,
         ];
         let wake = |timed| Action::Wake { timed };
         let condvar = [
@@ -375,7 +397,7 @@ mod tests {
             Action::HangUp,
             Action::Reset,
         ];
-        let process = [Action::Exit, Action::Crash, Action::Join];
+        let process = [Action::Exit, Action::Abandon, Action::Crash, Action::Join];
         let faults = [
             Action::Suffer(Harm::Datagram),
             Action::Suffer(Harm::Connection),

@@ -4,6 +4,9 @@ use std::panic::Location;
 
 use super::operation::ObjectId;
 
+/// How many times as often a thread goes round that does not let others go first.
+pub(super) const WITHOUT_STEPPING_ASIDE: u32 = 8;
+
 /// What a thread has seen since it last did something, or saw something new: whether it goes round and round.
 #[derive(Default)]
 pub(super) struct Round {
@@ -13,6 +16,8 @@ pub(super) struct Round {
     pub(super) head: Option<Sight>,
     /// How often it has come round.
     pub(super) turns: u32,
+    /// Whether it has let others go first, or time pass, since then.
+    pub(super) steps_aside: bool,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -28,6 +33,17 @@ impl Round {
         self.seen.clear();
         self.head = None;
         self.turns = 0;
+        self.steps_aside = false;
+    }
+
+    /// Whether it has come round so often, for a thread that lets others go first each time. One that does not may be about
+    /// to end, and has more turns.
+    pub(super) fn has_turned(&self, turns: u32) -> bool {
+        let patience = match self.steps_aside {
+            true => 1,
+            false => WITHOUT_STEPPING_ASIDE,
+        };
+        self.turns >= turns.saturating_mul(patience)
     }
 
     /// The thread has looked at something.

@@ -14,7 +14,7 @@ use super::clocks::{Clocks, Row};
 use super::host::Host;
 use super::model::{EventId, Model};
 use super::net::{Addresses, Label};
-use super::operation::{Action, CLASSES, ObjectId, Operation, ProcessId, ThreadId, Way};
+use super::operation::{Action, CLASSES, ObjectId, Operation, ProcessId, ThreadId, Way, Ways};
 use super::round::{Round, Sight};
 use super::statics;
 use crate::system::Failure;
@@ -214,17 +214,17 @@ impl State {
     }
 
     /// The process that an operation stops, if it stops one.
-    pub(crate) fn crashed_by(&self, operation: &Operation) -> Option<ProcessId> {
+    pub(crate) fn crashed_by(&self, operation: &Operation, way: Way) -> Option<ProcessId> {
         match (operation.action, &self.object(operation.object).model) {
-            (Action::Crash, Model::Process { id, .. }) => Some(*id),
+            (Action::Crash, Model::Process { id, .. }) if way != Ways::TOO_LATE => Some(*id),
             _ => None,
         }
     }
 
     /// Whether an operation stops a thread for good. What it would do next cannot come after it, so it matters to all that
     /// the thread does.
-    pub(crate) fn stops(&self, operation: &Operation, thread: ThreadId) -> bool {
-        let Some(process) = self.crashed_by(operation) else {
+    pub(crate) fn stops(&self, operation: &Operation, way: Way, thread: ThreadId) -> bool {
+        let Some(process) = self.crashed_by(operation, way) else {
             return false;
         };
         let thread = self.threads.get(thread.0 as usize);
@@ -242,8 +242,8 @@ impl State {
     ) -> bool {
         let (action, others_action) = (operation.action, others.action);
         operation.object == others.object && action.depends(way, others_action, others_way)
-            || self.stops(operation, other)
-            || self.stops(others, thread)
+            || self.stops(operation, way, other)
+            || self.stops(others, others_way, thread)
     }
 
     /// What an object was before an event.
@@ -347,7 +347,7 @@ impl State {
                 let Some(pending) = thread.pending else {
                     continue;
                 };
-                if thread.round.turns >= patience && self.goes_round(id, &pending, patience) {
+                if thread.round.has_turned(patience) && self.goes_round(id, &pending, patience) {
                     in_vain = true;
                     continue;
                 }
@@ -376,7 +376,7 @@ impl State {
     pub(crate) fn goes_round(&self, thread: ThreadId, pending: &Operation, turns: u32) -> bool {
         let round = &self.thread(thread).round;
         let is_head = |head: Sight| head.at == pending.at && head.object == pending.object;
-        round.turns >= turns
+        round.has_turned(turns)
             && round.head.is_some_and(is_head)
             && round
                 .seen
@@ -481,7 +481,7 @@ impl State {
     ) -> Option<Rc<[(ObjectId, u32)]>> {
         let round = &self.thread(thread).round;
         let is_head = |head: &Sight| head.at == operation.at && head.object == operation.object;
-        let waits = |head: &&Sight| round.turns >= self.fruitless_turns && is_head(head);
+        let waits = |head: &&Sight| round.has_turned(self.fruitless_turns) && is_head(head);
         round.head.as_ref().filter(waits)?;
         let seen = round.seen.iter().map(|seen| (seen.object, seen.version));
         let seen: Rc<[(ObjectId, u32)]> = seen.collect();
@@ -518,7 +518,7 @@ impl State {
 
     /// The threads of a process stop where they are: that comes after all that they have done.
     fn stop_all(&mut self, crash: &Operation, event: EventId, row: Row) {
-        let process = self.crashed_by(crash);
+        let process = self.crashed_by(crash, Ways::COME);
         for thread in self.threads.iter_mut().flatten() {
             if Some(thread.process) == process && thread.cut.is_none() {
                 self.clocks.join(row, thread.row);
@@ -600,7 +600,10 @@ impl State {
         }
         let this = self.thread_mut(thread);
         match looks {
-            true => this.round.see(sight),
+            true => {
+                this.round.steps_aside |= action.steps_aside(way);
+                this.round.see(sight);
+            }
             false => {
                 std::mem::swap(&mut this.round, &mut this.round_before);
                 this.round.begin();

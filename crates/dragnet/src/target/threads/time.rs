@@ -5,7 +5,9 @@
 
 use std::ops::{Add, AddAssign, Sub, SubAssign};
 
-pub use std::time::Duration;
+pub use std::time::{Duration, TryFromFloatSecsError};
+/// The time of day is the real one under a check too, and what is done with it differs from one execution to the next.
+pub use std::time::{SystemTime, SystemTimeError, UNIX_EPOCH};
 
 use super::world;
 

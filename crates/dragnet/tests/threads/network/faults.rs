@@ -212,9 +212,8 @@ fn a_process_crashes_where_it_stands_before_between_and_after_its_steps() {
             thread::yield_now();
         });
     });
-    // It is spared, or crashes before either step or before it ends its process. That it is too late to crash it counts
-    // twice: before the first thread has ended, and after.
-    assert_eq!(explored.executions, 6);
+    // It is spared, or crashes before either step or before it ends its process, or it is too late for that.
+    assert_eq!(explored.executions, 5);
 }
 
 #[test]

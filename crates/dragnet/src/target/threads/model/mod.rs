@@ -163,6 +163,7 @@ impl Model {
             (Self::Channel(channel), _) => channel.allows(thread, action, way),
             (Self::Pipe(pipe), _) => pipe.allows(action, way),
             (Self::Process { over, .. }, Action::Join) => over.is_some(),
+            (Self::Process { ended, .. }, Action::Crash) => *ended == (way == Ways::TOO_LATE),
             (Self::Faults(budgets), Action::Suffer(harm)) => budgets.allow(harm, way),
             (Self::Thread { ended, .. }, Action::Join) => ended.is_some(),
             (Self::Thread { token, .. }, Action::Park { timed }) => match way {
@@ -208,6 +209,7 @@ impl Model {
                     *owner = None;
                     Outcome::SUCCESS
                 }
+                Action::Look | Action::Modify => Outcome::SUCCESS,
                 _ if owner.is_some() => Outcome::FAILURE,
                 _ => {
                     *owner = Some(thread);
@@ -226,6 +228,7 @@ impl Model {
                     *writer = None;
                     Outcome::SUCCESS
                 }
+                Action::Look | Action::Modify => Outcome::SUCCESS,
                 Action::Downgrade => {
                     *writer = None;
                     Rc::make_mut(readers).push(thread);
@@ -289,11 +292,16 @@ impl Model {
                     let (event, how) = over.expect("only what is over can be joined");
                     Outcome::of(how == Over::Ended).after(Some(event))
                 }
+                Action::Crash if *ended => Outcome::FAILURE,
                 Action::Crash => {
-                    if !*ended {
-                        over.get_or_insert((event, Over::Crashed));
-                    }
-                    Outcome::of(!*ended)
+                    over.get_or_insert((event, Over::Crashed));
+                    Outcome::SUCCESS
+                }
+                // Its first thread has panicked.
+                Action::Abandon => {
+                    *ended = true;
+                    over.get_or_insert((event, Over::Crashed));
+                    Outcome::SUCCESS
                 }
                 _ => {
                     *ended = true;

@@ -22,7 +22,8 @@ use crate::target::threads::world;
 /// ```
 /// use dragnet::net::UdpSocket;
 /// use dragnet::{Check, Threads, drops, process};
-/// ///
+/// use std::time::Duration;
+///
 /// let ask = || {
 ///     let socket = UdpSocket::bind("main:9000").unwrap();
 ///     socket.set_read_timeout(Some(Duration::from_secs(1))).unwrap();

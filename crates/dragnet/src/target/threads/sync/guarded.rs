@@ -34,7 +34,29 @@ pub(super) fn placed<'a, T: ?Sized>(handle: &Handle, thing: &'a T) -> &'a T {
 
 /// What all locks have besides locking, as those of `std` have: a guard is shown as what it guards.
 macro_rules! lock_like_std {
-    ($lock:ident, $($guard:ident),+) => {
+    ($lock:ident, $model:ident, $($guard:ident),+) => {
+        impl<T: ?Sized> $lock<T> {
+            /// Whether a thread has panicked that held it.
+            #[track_caller]
+            pub fn is_poisoned(&self) -> bool {
+                self.ask(Action::Look, std::panic::Location::caller());
+                self.guarded().poison.is_set()
+            }
+
+            /// Lets it be as if no thread had panicked.
+            #[track_caller]
+            pub fn clear_poison(&self) {
+                self.ask(Action::Modify, std::panic::Location::caller());
+                self.guarded().poison.clear();
+            }
+
+            fn ask(&self, action: Action, at: &'static std::panic::Location<'static>) {
+                if let Some(world) = world::current() {
+                    world.operate(&self.handle, Model::$model, action, at);
+                }
+            }
+        }
+
         impl<T: ?Sized + std::fmt::Debug> std::fmt::Debug for $lock<T> {
             fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
                 // To look at the data would be an operation of its own.

@@ -7,7 +7,7 @@ use std::cell::Cell;
 use std::collections::VecDeque;
 use std::fmt::{self, Debug};
 use std::marker::PhantomData;
-use std::panic::Location;
+use std::panic::{Location, RefUnwindSafe, UnwindSafe};
 use std::sync::mpsc as real;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -267,6 +267,9 @@ impl<T> SyncSender<T> {
         }
     }
 }
+
+impl<T> RefUnwindSafe for Receiver<T> {}
+impl<T> UnwindSafe for Receiver<T> {}
 
 impl<T> Receiver<T> {
     /// Waits for a message, or until all senders are gone.

@@ -113,16 +113,6 @@ impl<T: ?Sized> Mutex<T> {
         Ok(guard.guarded.poison.judge(guard)?)
     }
 
-    /// Whether a holder has panicked.
-    pub fn is_poisoned(&self) -> bool {
-        self.guarded().poison.is_set()
-    }
-
-    /// Forgets that a holder has panicked.
-    pub fn clear_poison(&self) {
-        self.guarded().poison.clear();
-    }
-
     /// Access to what it holds, which nobody else has.
     pub fn get_mut(&mut self) -> LockResult<&mut T> {
         let Guarded { poison, data } = &mut self.guarded;
@@ -160,14 +150,18 @@ impl<T: ?Sized> DerefMut for MutexGuard<'_, T> {
 impl<T: ?Sized> Drop for MutexGuard<'_, T> {
     #[track_caller]
     fn drop(&mut self) {
-        self.guarded.poison.release(self.was_panicking);
+        let panics = !self.was_panicking && world::is_panicking();
         if self.real.is_none()
             && let Some(world) = world::current()
         {
             let at = Location::caller();
             world.operate(&self.mutex.handle, Model::mutex, Action::Unlock, at);
         }
+        // Others see it when they see that the lock is free.
+        if panics {
+            self.guarded.poison.set();
+        }
     }
 }
 
-lock_like_std!(Mutex, MutexGuard);
+lock_like_std!(Mutex, mutex, MutexGuard);

@@ -31,13 +31,6 @@ impl Poison {
         self.0.store(false, Relaxed);
     }
 
-    /// Takes note of how a guard goes that was made when its thread did or did not panic.
-    pub(super) fn release(&self, was_panicking: bool) {
-        if !was_panicking && world::is_panicking() {
-            self.set();
-        }
-    }
-
     pub(super) fn judge<T>(&self, value: T) -> LockResult<T> {
         match self.is_set() {
             true => Err(PoisonError::new(value)),

@@ -177,16 +177,6 @@ impl<T: ?Sized> RwLock<T> {
         Ok(guard.guarded.poison.judge(guard)?)
     }
 
-    /// Whether a writer has panicked.
-    pub fn is_poisoned(&self) -> bool {
-        self.guarded().poison.is_set()
-    }
-
-    /// Forgets that a writer has panicked.
-    pub fn clear_poison(&self) {
-        self.guarded().poison.clear();
-    }
-
     /// Access to what it holds, which nobody else has.
     pub fn get_mut(&mut self) -> LockResult<&mut T> {
         let Guarded { poison, data } = &mut self.guarded;
@@ -263,17 +253,21 @@ impl<T: ?Sized> Drop for RwLockReadGuard<'_, T> {
 impl<T: ?Sized> Drop for RwLockWriteGuard<'_, T> {
     #[track_caller]
     fn drop(&mut self) {
-        self.guarded.poison.release(self.was_panicking);
+        let panics = !self.was_panicking && world::is_panicking();
         if self.real.is_none()
             && let Some(world) = world::current()
         {
             let at = Location::caller();
             world.operate(&self.lock.handle, Model::rw_lock, Action::WriteUnlock, at);
         }
+        // Others see it when they see that the lock is free.
+        if panics {
+            self.guarded.poison.set();
+        }
     }
 }
 
-lock_like_std!(RwLock, RwLockReadGuard, RwLockWriteGuard);
+lock_like_std!(RwLock, rw_lock, RwLockReadGuard, RwLockWriteGuard);
 
 #[cfg(test)]
 mod tests {

@@ -2,7 +2,7 @@
 
 use std::any::Any;
 use std::cell::{Cell, RefCell};
-use std::fmt::{self, Display};
+use std::fmt::{self, Debug, Display};
 
 use crate::target::threads::world;
 
@@ -24,6 +24,12 @@ impl Display for AccessError {
 }
 
 impl std::error::Error for AccessError {}
+
+impl<T: 'static> Debug for LocalKey<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("LocalKey").finish_non_exhaustive()
+    }
+}
 
 impl<T: 'static> LocalKey<T> {
     #[doc(hidden)]

@@ -65,7 +65,7 @@ impl Builder {
             return self
                 .real()
                 .spawn(body)
-                .map(|real| JoinHandle(Kind::Real(real)));
+                .map(|real| JoinHandle(Kind::Real(Thread::of(real.thread()), real)));
         };
         Ok(JoinHandle(Kind::Ours(Child::start(world, self.name, body))))
     }
@@ -85,8 +85,14 @@ impl Builder {
 /// A thread that can be waited for, like [`std::thread::JoinHandle`].
 pub struct JoinHandle<T>(Kind<T>);
 
+impl<T> Debug for JoinHandle<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("JoinHandle").finish_non_exhaustive()
+    }
+}
+
 enum Kind<T> {
-    Real(std::thread::JoinHandle<T>),
+    Real(Thread, std::thread::JoinHandle<T>),
     Ours(Child<T>),
 }
 
@@ -146,7 +152,7 @@ impl<T> JoinHandle<T> {
     #[track_caller]
     pub fn join(self) -> Result<T> {
         match self.0 {
-            Kind::Real(real) => real.join(),
+            Kind::Real(_, real) => real.join(),
             Kind::Ours(child) => child.join(),
         }
     }
@@ -155,7 +161,7 @@ impl<T> JoinHandle<T> {
     #[track_caller]
     pub fn is_finished(&self) -> bool {
         match &self.0 {
-            Kind::Real(real) => real.is_finished(),
+            Kind::Real(_, real) => real.is_finished(),
             Kind::Ours(child) => child.is_finished(),
         }
     }
@@ -163,7 +169,7 @@ impl<T> JoinHandle<T> {
     /// The thread itself.
     pub fn thread(&self) -> &Thread {
         match &self.0 {
-            Kind::Real(real) => Thread::of(real.thread()),
+            Kind::Real(thread, _) => thread,
             Kind::Ours(child) => &child.thread,
         }
     }
@@ -171,7 +177,6 @@ impl<T> JoinHandle<T> {
 
 /// A thread, like [`std::thread::Thread`].
 #[derive(Clone, Debug)]
-#[repr(transparent)]
 pub struct Thread(Which);
 
 #[derive(Clone, Debug)]
@@ -211,9 +216,8 @@ impl Thread {
         world.operate_on(world.object_of(id), action, at)
     }
 
-    fn of(real: &std::thread::Thread) -> &'static Self {
-        // A handle is shown for as long as a process lives in programs that ask for it, and few do.
-        Box::leak(Box::new(Self(Which::Real(real.clone()))))
+    fn of(real: &std::thread::Thread) -> Self {
+        Self(Which::Real(real.clone()))
     }
 
     /// Lets the thread go on that has parked, or the next time that it parks.

@@ -1,5 +1,6 @@
 //! Threads that borrow from the one that starts them.
 
+use std::fmt::{self, Debug};
 use std::io;
 use std::marker::PhantomData;
 use std::panic::{self, AssertUnwindSafe};
@@ -11,7 +12,7 @@ use crate::target::threads::world;
 /// A scope in which threads are started that end with it, like [`std::thread::Scope`].
 pub struct Scope<'scope, 'env: 'scope> {
     real: Option<&'scope std::thread::Scope<'scope, 'env>>,
-    children: Mutex<Vec<Arc<dyn Joinable + 'scope>>>,
+    children: Mutex<Vec<Arc<dyn Joinable + Send + Sync + 'scope>>>,
     scope: PhantomData<&'scope mut &'scope ()>,
     env: PhantomData<&'env mut &'env ()>,
 }
@@ -73,6 +74,18 @@ where
     }
 }
 
+impl Debug for Scope<'_, '_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Scope").finish_non_exhaustive()
+    }
+}
+
+impl<T> Debug for ScopedJoinHandle<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ScopedJoinHandle").finish_non_exhaustive()
+    }
+}
+
 impl<'scope> Scope<'scope, '_> {
     /// Starts a thread that may borrow what lives longer than the scope.
     #[track_caller]
@@ -82,7 +95,7 @@ impl<'scope> Scope<'scope, '_> {
         T: Send + 'scope,
     {
         match self.real {
-            Some(real) => ScopedJoinHandle(Kind::Real(real.spawn(body))),
+            Some(real) => ScopedJoinHandle(Kind::real(real.spawn(body))),
             None => self.start(None, body),
         }
     }
@@ -94,7 +107,7 @@ impl<'scope> Scope<'scope, '_> {
     {
         let world = world::current().expect("the scope was made in an execution");
         let child = Arc::new(Child::start(world, name, body));
-        let known: Arc<dyn Joinable + 'scope> = child.clone();
+        let known: Arc<dyn Joinable + Send + Sync + 'scope> = child.clone();
         self.children
             .lock()
             .expect("nobody panics here")
@@ -118,7 +131,7 @@ impl Builder {
         match scope.real {
             Some(real) => {
                 let started = self.real().spawn_scoped(real, body);
-                started.map(|real| ScopedJoinHandle(Kind::Real(real)))
+                started.map(|real| ScopedJoinHandle(Kind::real(real)))
             }
             None => Ok(scope.start(self.name, body)),
         }
@@ -129,8 +142,14 @@ impl Builder {
 pub struct ScopedJoinHandle<'scope, T>(Kind<'scope, T>);
 
 enum Kind<'scope, T> {
-    Real(std::thread::ScopedJoinHandle<'scope, T>),
+    Real(Thread, std::thread::ScopedJoinHandle<'scope, T>),
     Ours(Arc<Child<T>>),
+}
+
+impl<'scope, T> Kind<'scope, T> {
+    fn real(real: std::thread::ScopedJoinHandle<'scope, T>) -> Self {
+        Self::Real(Thread::of(real.thread()), real)
+    }
 }
 
 impl<T> ScopedJoinHandle<'_, T> {
@@ -138,7 +157,7 @@ impl<T> ScopedJoinHandle<'_, T> {
     #[track_caller]
     pub fn join(self) -> Result<T> {
         match self.0 {
-            Kind::Real(real) => real.join(),
+            Kind::Real(_, real) => real.join(),
             Kind::Ours(child) => child.join(),
         }
     }
@@ -147,7 +166,7 @@ impl<T> ScopedJoinHandle<'_, T> {
     #[track_caller]
     pub fn is_finished(&self) -> bool {
         match &self.0 {
-            Kind::Real(real) => real.is_finished(),
+            Kind::Real(_, real) => real.is_finished(),
             Kind::Ours(child) => child.is_finished(),
         }
     }
@@ -155,7 +174,7 @@ impl<T> ScopedJoinHandle<'_, T> {
     /// The thread itself.
     pub fn thread(&self) -> &Thread {
         match &self.0 {
-            Kind::Real(real) => Thread::of(real.thread()),
+            Kind::Real(thread, _) => thread,
             Kind::Ours(child) => &child.thread,
         }
     }
