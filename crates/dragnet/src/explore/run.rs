@@ -219,9 +219,10 @@ fn why(left_out: LeftOut, options: &Options) -> String {
             "executions of more than {} steps were not looked at",
             options.depth.unwrap_or_default()
         ),
+        #[cfg(feature = "threads")]
         LeftOut::Endless => format!(
             "an execution has more than {} steps: is there a loop without end? If there is not, a larger depth follows it",
-            super::schedules::LONGEST
+            super::walk::LONGEST
         ),
         LeftOut::Cut(Cut::Time) => "the time limit cut the search short".to_owned(),
         LeftOut::Cut(Cut::Memory) => "the memory limit cut the search short".to_owned(),

@@ -42,6 +42,7 @@ pub(crate) enum LeftOut {
     /// Executions longer than the depth bound.
     Deeper,
     /// What comes behind an execution that was so long that it may have no end.
+    #[cfg(feature = "threads")]
     Endless,
     /// What a limit cut.
     Cut(Cut),
@@ -50,6 +51,10 @@ pub(crate) enum LeftOut {
     /// Something wrong was met, and the way to it could not be found again.
     Collision,
 }
+
+/// An execution of threads that is longer than this without a bound on its depth may have no end.
+#[cfg(feature = "threads")]
+pub(crate) const LONGEST: u64 = 100_000;
 
 /// The successor of `state`; a panic on the way is a failure.
 #[inline]

@@ -25,6 +25,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use super::limits::Gauge;
+use super::walk::LONGEST;
 use crate::check::Reduction;
 use crate::target::threads::executor::{Director, Executor, Finish, Program, Transition};
 use crate::target::threads::lost;
@@ -32,9 +33,6 @@ use crate::target::threads::operation::{Action, ThreadId};
 use crate::target::threads::state::{Event, State};
 use races::{Planned, Question, Relation, Witness};
 use tree::{Leg, NodeId, ROOT, Tree};
-
-/// An execution that is longer than this without a bound on its depth may have no end.
-pub(crate) const LONGEST: u64 = 100_000;
 
 /// How many steps an execution takes between two looks at the limits.
 const BETWEEN_LOOKS: usize = 1_024;
