@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::explore::{self, Control};
-use crate::named::named;
+use crate::options::{Engine, Options, Pruning, Reduction};
 use crate::property::{Bound, Claim, Predicate, Property, Reached, Scope};
 
 use crate::target::nodes::{
@@ -14,7 +14,7 @@ use crate::target::nodes::{
 #[cfg(feature = "threads")]
 use crate::target::threads::Threads;
 use crate::target::{Target, Watch};
-use crate::trace::{Key, SavedState, StateError, Trace};
+use crate::trace::{SavedState, StateError, Trace};
 use crate::verdict::{Replay, ReplayError, Verdict};
 
 /// A check: a target, the properties that must hold of it, and how to search.
@@ -57,143 +57,6 @@ pub struct Check<T: Target> {
     pub(crate) from: Option<SavedState>,
     pub(crate) options: Options,
 }
-
-/// How to search. Nothing here changes the system that is searched.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Options {
-    /// In which order states are visited.
-    pub engine: Engine,
-    /// How much of what cannot happen the local engine leaves out.
-    pub pruning: Pruning,
-    /// Which schedules are left out because others come to the same.
-    pub reduction: Reduction,
-    /// How often threads are interrupted that could go on; `None` means any number of times.
-    pub preemptions: Option<u32>,
-    /// How many threads search; 0 means as many as the machine has cores.
-    pub threads: usize,
-    /// How many steps an execution may have; `None` means any number.
-    pub depth: Option<u64>,
-    /// How many bytes the process may take.
-    pub memory: Option<u64>,
-    /// How long the search may take.
-    pub time: Option<Duration>,
-    /// What random walks start from.
-    pub seed: u64,
-    /// How many random walks are made.
-    pub walks: u64,
-    /// Whether whole states are kept instead of their fingerprints.
-    pub exact: bool,
-    /// Whether the last state of a counterexample, or the first state where there is none, is kept with the verdict.
-    pub keep_state: bool,
-    /// How often handlers of nodes run twice, to see whether they do the same.
-    pub determinism: Determinism,
-    /// Which family of fingerprints is used.
-    pub key: Key,
-}
-
-impl Default for Options {
-    fn default() -> Self {
-        Self {
-            engine: Engine::Breadth,
-            pruning: Pruning::Adaptive,
-            reduction: Reduction::Optimal,
-            preemptions: None,
-            threads: 0,
-            depth: None,
-            memory: None,
-            time: None,
-            seed: 0,
-            walks: 100_000,
-            exact: false,
-            keep_state: false,
-            determinism: Determinism::default(),
-            key: Key::default(),
-        }
-    }
-}
-
-impl Options {
-    /// How many threads search.
-    pub(crate) fn workers(&self) -> usize {
-        match self.threads {
-            0 => std::thread::available_parallelism().map_or(1, usize::from),
-            given => given,
-        }
-    }
-}
-
-/// In which order states are visited.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Engine {
-    /// Level by level: the counterexample is shortest.
-    Breadth,
-    /// Along one execution as far as it goes, then back.
-    Depth,
-    /// One random execution after the other.
-    Random,
-    /// Node by node, without the network between them; what is found is verified. Only for clusters, and for properties
-    /// of node states.
-    Local,
-    /// Local for a moment, then breadth first beside it: whichever has a verdict first. Where only breadth first can judge
-    /// the properties, breadth first alone.
-    Auto,
-    /// Every schedule that matters, by running the program again and again. Only for programs with threads.
-    Schedules,
-}
-
-named!(
-    Engine, "there is no engine",
-    Breadth: "breadth",
-    Depth: "depth",
-    Random: "random",
-    Local: "local",
-    Auto: "auto",
-    Schedules: "schedules",
-);
-
-/// How much of what cannot happen the local engine leaves out. Whatever it is, the verdict is the same, if there is one:
-/// an engine that leaves out less may have too much to do.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Pruning {
-    /// Coarse at first; refined when that is not enough.
-    Adaptive,
-    /// Nothing: each message meets each local state of its receiver.
-    Plain,
-    /// A message meets no local state of a node to which something has not happened that the message depends on.
-    Coarse,
-    /// Histories of nodes that no execution has.
-    Refined,
-}
-
-named!(
-    Pruning, "there is no pruning",
-    Adaptive: "adaptive",
-    Plain: "plain",
-    Coarse: "coarse",
-    Refined: "refined",
-);
-
-/// Which schedules of a program with threads are left out because others come to the same. Whatever it is, the verdict is
-/// the same, if there is one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Reduction {
-    /// None: every interleaving is run.
-    None,
-    /// Those that begin with what has been looked at and commutes with all since: sleep sets.
-    Sleep,
-    /// Also those that no race leads to: source sets.
-    Source,
-    /// Also most of those that would come to where only such are left: wake-up sequences.
-    Optimal,
-}
-
-named!(
-    Reduction, "there is no reduction",
-    None: "none",
-    Sleep: "sleep",
-    Source: "source",
-    Optimal: "optimal",
-);
 
 impl<T: Target> Check<T> {
     /// A check of `target` that demands nothing yet but that no handler panics and no assertion fails.

@@ -83,6 +83,7 @@ mod check;
 mod explore;
 pub mod future;
 mod named;
+mod options;
 mod panics;
 #[cfg(not(feature = "threads"))]
 mod plain;
@@ -98,8 +99,9 @@ mod verdict;
 mod weave;
 
 pub use catalog::{Bug, Entry, Parameter, Selection, SelectionError, Setup, Value, Values, find};
-pub use check::{AnyCheck, Check, Engine, Options, Pruning, Reduction};
+pub use check::{AnyCheck, Check};
 pub use explore::{Control, Progress};
+pub use options::{Engine, Options, Pruning, Reduction};
 #[cfg(not(feature = "threads"))]
 pub use plain::{cell, choose};
 #[cfg(not(feature = "threads"))]

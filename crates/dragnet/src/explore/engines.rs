@@ -13,7 +13,7 @@ use super::run::Prepared;
 use super::store::{Exact, Fingerprints, Store};
 use super::walk::{Explored, Space};
 use super::{breadth, depth, quiet};
-use crate::check::{Engine, Options};
+use crate::options::{Engine, Options};
 use crate::property::Property;
 use crate::system::System;
 use crate::tables::{Pair, Single};

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::check::Options;
+use crate::options::Options;
 
 /// Watches a search and can stop it.
 ///

@@ -7,7 +7,7 @@ pub(crate) mod threads;
 
 use std::sync::Arc;
 
-use crate::check::Engine;
+use crate::options::Engine;
 use crate::system::System;
 use crate::tables::Domain;
 use crate::trace::{Key, SavedState};

@@ -5,7 +5,7 @@ use std::time::Duration;
 use std::{env, fs};
 
 use super::{Counterexample, Style, Violation};
-use crate::check::{Engine, Reduction};
+use crate::options::{Engine, Reduction};
 use crate::target::NodeWork;
 use crate::trace::SavedState;
 

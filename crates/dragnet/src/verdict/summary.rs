@@ -4,7 +4,7 @@ use std::fmt::{self, Display, Write};
 use std::time::Duration;
 
 use super::{Counterexample, Outcome, ScheduleWork, Verdict};
-use crate::check::Engine;
+use crate::options::Engine;
 use crate::trace::Step;
 
 /// Whether colours may be used.

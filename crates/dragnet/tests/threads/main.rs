@@ -1,6 +1,16 @@
 //! Programs with threads, tasks and processes, and what a check says of them.
 
 mod futures;
+mod loops;
 mod network;
 mod numbers;
 mod programs;
+
+use dragnet::{Check, Threads};
+
+/// What is wrong with a program.
+fn described(check: Check<Threads>) -> String {
+    let verdict = check.run();
+    let violation = verdict.violation();
+    violation.expect("something is wrong").describe()
+}

@@ -26,7 +26,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use super::limits::Gauge;
 use super::walk::LONGEST;
-use crate::check::Reduction;
+use crate::options::Reduction;
 use crate::target::threads::executor::{Director, Executor, Finish, Program, Transition};
 use crate::target::threads::lost;
 use crate::target::threads::operation::{Action, ThreadId};

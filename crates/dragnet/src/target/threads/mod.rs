@@ -29,7 +29,7 @@ use std::time::Duration;
 
 use super::nodes::{FaultKind, Faults};
 use super::{Setting, Target};
-use crate::check::Engine;
+use crate::options::Engine;
 use executor::Program;
 pub(crate) use moments::lost;
 pub use moments::{Moment, Moments, Turn};
