@@ -128,3 +128,136 @@ fn a_loop_without_operations_is_named() {
         "{described}"
     );
 }
+
+/// A program that waits for something, which comes or not.
+type Waits = fn(bool);
+
+/// Loops that look whether something has come, under a lock or by setting a flag that is set.
+fn polls() -> [(&'static str, Waits); 6] {
+    use dragnet::sync::atomic::AtomicBool;
+    use dragnet::sync::{Condvar, Mutex, RwLock};
+
+    fn beside<T: Send + Sync + 'static>(shared: T, comes: bool, come: fn(&T), wait: fn(&T)) {
+        let shared = Arc::new(shared);
+        let other = Arc::clone(&shared);
+        let other = thread::spawn(move || {
+            if comes {
+                come(&other);
+            }
+        });
+        wait(&shared);
+        other.join().unwrap();
+    }
+
+    [
+        ("a mutex", |comes| {
+            let come = |come: &Mutex<bool>| *come.lock().unwrap() = true;
+            beside(Mutex::new(false), comes, come, |come| {
+                while !*come.lock().unwrap() {
+                    thread::yield_now();
+                }
+            });
+        }),
+        ("a mutex that is tried", |comes| {
+            let come = |come: &Mutex<bool>| *come.lock().unwrap() = true;
+            beside(Mutex::new(false), comes, come, |come| {
+                while !come.try_lock().is_ok_and(|come| *come) {}
+            });
+        }),
+        ("a lock for readers", |comes| {
+            let come = |come: &RwLock<bool>| *come.write().unwrap() = true;
+            beside(RwLock::new(false), comes, come, |come| {
+                while !*come.read().unwrap() {
+                    thread::sleep(Duration::from_millis(1));
+                }
+            });
+        }),
+        ("a condition variable, for a while each time", |comes| {
+            let shared = (Mutex::new(false), Condvar::new());
+            let come = |(come, _): &(Mutex<bool>, Condvar)| *come.lock().unwrap() = true;
+            beside(shared, comes, come, |(come, changed)| {
+                let mut come = come.lock().unwrap();
+                while !*come {
+                    let waited = changed.wait_timeout(come, Duration::from_millis(1));
+                    come = waited.unwrap().0;
+                }
+            });
+        }),
+        ("a condition variable, while something is not so", |comes| {
+            let shared = (Mutex::new(false), Condvar::new());
+            let come = |(come, _): &(Mutex<bool>, Condvar)| *come.lock().unwrap() = true;
+            beside(shared, comes, come, |(come, changed)| {
+                let mut guard = come.lock().unwrap();
+                loop {
+                    let time = Duration::from_millis(1);
+                    let waited = changed.wait_timeout_while(guard, time, |come| !*come);
+                    let (back, result) = waited.unwrap();
+                    if !result.timed_out() {
+                        break;
+                    }
+                    guard = back;
+                }
+            });
+        }),
+        ("a flag that is set again and again", |comes| {
+            let come = |taken: &AtomicBool| taken.store(false, SeqCst);
+            beside(AtomicBool::new(true), comes, come, |taken| {
+                while taken.swap(true, SeqCst) {}
+            });
+        }),
+    ]
+}
+
+#[test]
+fn loops_that_look_under_a_lock_have_an_end_of_schedules() {
+    for (what, main) in polls() {
+        for reduction in [Reduction::Source, Reduction::Optimal] {
+            let verdict = Check::new(Threads::new(move || main(true)))
+                .reduction(reduction)
+                .run();
+            assert!(verdict.holds(), "{what}: {verdict}");
+        }
+    }
+}
+
+#[test]
+fn loops_that_look_in_vain_under_a_lock_are_named() {
+    for (what, main) in polls() {
+        let verdict = Check::new(Threads::new(move || main(false))).run();
+        let violation = verdict.violation();
+        let told = violation.map(|violation| violation.describe());
+        let told = told.unwrap_or_else(|| panic!("{what}: {verdict}"));
+        assert!(told.contains("goes round until it does"), "{what}: {told}");
+    }
+}
+
+/// Two threads take turns by a flag that is set for as long as one of them does something.
+#[test]
+fn a_lock_made_of_a_flag_excludes() {
+    use dragnet::sync::atomic::AtomicBool;
+
+    let main = || {
+        let shared = Arc::new((AtomicBool::new(false), AtomicU32::new(0)));
+        let threads = [(); 2].map(|()| {
+            let shared = Arc::clone(&shared);
+            thread::spawn(move || {
+                while shared.0.swap(true, SeqCst) {
+                    dragnet::hint::spin_loop();
+                }
+                let before = shared.1.load(SeqCst);
+                shared.1.store(before + 1, SeqCst);
+                shared.0.store(false, SeqCst);
+            })
+        });
+        for thread in threads {
+            thread.join().unwrap();
+        }
+        assert_eq!(shared.1.load(SeqCst), 2);
+    };
+    for reduction in Reduction::ALL {
+        Check::new(Threads::new(main))
+            .reduction(reduction)
+            .run()
+            .assert_holds();
+    }
+}

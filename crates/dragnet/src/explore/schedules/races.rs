@@ -147,13 +147,19 @@ impl<'a> Witness<'a> {
         &self.by_thread[start as usize..end as usize]
     }
 
-    /// Every race in which the later one is the event at `from` or behind it, or did not happen at all.
+    /// Every race in which the later one is the event at `from` or behind it, or did not happen at all. A thread that has
+    /// gone round may also go on because of what came later in this execution, so where it went on is looked at again.
     pub(super) fn reversals(&self, from: usize) -> Vec<Reversal> {
         let mut found = Vec::new();
-        for event in from..self.state.events.len() {
-            let this = &self.state.events[event];
+        for (event, this) in self.state.events.iter().enumerate() {
+            if event < from && this.stirred.is_none() {
+                continue;
+            }
             for &way in every_way(this.operation.action, &this.way) {
                 self.look(event, this.thread, this.operation, way, &mut found);
+            }
+            if let Some(by) = this.stirred.as_ref().and_then(|stirred| stirred.by) {
+                self.go_round_without(by, event, &mut found);
             }
         }
         let end = self.state.events.len();
@@ -172,6 +178,18 @@ impl<'a> Witness<'a> {
             }
         }
         found
+    }
+
+    /// A thread that has gone round goes on at an event because of another: without that, it may go on because of others.
+    fn go_round_without(&self, by: EventId, event: usize, found: &mut Vec<Reversal>) {
+        let this = &self.state.events[event];
+        let that = &self.state.events[by as usize];
+        let one = (this.thread, &this.operation, this.way);
+        let other = (that.thread, &that.operation, that.way);
+        // What depends on each other anyway is a race of its own.
+        if !self.state.depends(one, other) && !self.is_past(by, this.index as usize, this.thread) {
+            self.reverse(by, event, this.thread, this.operation, this.way, found);
+        }
     }
 
     /// The races of an operation that came up before the event at `end`.
@@ -376,17 +394,16 @@ impl<'a> Witness<'a> {
     /// Whether a thread that went round before its event `own` would see something new in place of another event.
     fn may_go_round(&self, instead: EventId, own: Option<EventId>) -> bool {
         let state = self.state;
-        let own = own.map(|own| (own, &state.events[own as usize]));
-        let Some((own, seen)) = own.and_then(|(id, own)| Some((id, own.went_round_on.as_ref()?)))
+        let Some((own, stirred)) =
+            own.and_then(|own| Some((own, state.events[own as usize].stirred.as_ref()?)))
         else {
             return true;
         };
-        seen.iter().any(|&(object, version)| {
-            let events = state.object(object).events.iter();
-            let before = events.take_while(|&&event| event < own);
-            let before = before.filter(|&&event| !state.is_before(instead, event));
-            let changes = before.filter(|&&event| state.events[event as usize].changes);
-            changes.count() > version as usize
+        stirred.seen.iter().any(|sight| {
+            let changes = state.changes(sight);
+            let left = changes
+                .filter(|&event| !state.is_before(instead, event) && !state.is_before(own, event));
+            left.count() > sight.version as usize
         })
     }
 

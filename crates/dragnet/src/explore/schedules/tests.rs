@@ -1,5 +1,6 @@
 //! Counts that are known, and random programs against every interleaving.
 
+mod loops;
 mod primitives;
 mod sockets;
 
@@ -23,15 +24,24 @@ fn program(main: impl Fn() + Send + Sync + 'static) -> Arc<Program> {
 
 /// The same where threads wake up for no reason, so often at each condition variable.
 fn program_with(spurious_wakeups: u32, main: impl Fn() + Send + Sync + 'static) -> Arc<Program> {
-    let setting = Setting {
+    program_set(|setting| setting.spurious_wakeups = spurious_wakeups, main)
+}
+
+/// The same with another setting.
+fn program_set(
+    change: impl FnOnce(&mut Setting),
+    main: impl Fn() + Send + Sync + 'static,
+) -> Arc<Program> {
+    let mut setting = Setting {
         stack_bytes: 64 << 10,
-        spurious_wakeups,
+        spurious_wakeups: 0,
         panics_are_fine: false,
         fruitless_turns: 100,
         patience: std::time::Duration::from_secs(60),
         faults: Faults::none(),
         seed: 0,
     };
+    change(&mut setting);
     Arc::new(Program::new(Box::new(main), setting))
 }
 

@@ -2,6 +2,7 @@
 
 use std::panic::Location;
 
+use super::round::{Aspect, Effect};
 use crate::target::nodes::FaultKind;
 
 /// A thread, by a number that is the same in every execution: whose child it is and the how manyeth decides it.
@@ -44,16 +45,16 @@ pub(crate) enum Action {
 
     Lock,
     TryLock,
-    Unlock,
+    Unlock(Guarding),
 
     Read,
     TryRead,
     ReadUnlock,
     Write,
     TryWrite,
-    WriteUnlock,
+    WriteUnlock(Guarding),
     /// A writer goes on as a reader.
-    Downgrade,
+    Downgrade(Guarding),
 
     /// A thread lines up at a condition variable.
     Wait,
@@ -132,6 +133,30 @@ pub(crate) enum Action {
     Yield,
 }
 
+/// What who could have changed something did to it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Guarding {
+    Looked,
+    Changed,
+}
+
+impl Guarding {
+    /// The same where the lock is poisoned by that.
+    pub(crate) fn or_panicked(self, panicked: bool) -> Self {
+        match panicked {
+            true => Self::Changed,
+            false => self,
+        }
+    }
+
+    fn effect(self) -> Effect {
+        match self {
+            Self::Looked => Effect::PASS,
+            Self::Changed => Effect::CHANGE,
+        }
+    }
+}
+
 /// What can come to harm. What happens to it is a [`Way`]; 0 is that nothing does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Harm {
@@ -203,8 +228,9 @@ impl Action {
             // Readers among themselves commute.
             Self::Load | Self::Read | Self::TryRead | Self::ReadUnlock | Self::Look => (A, B),
             Self::Store | Self::Modify => (B, A | B),
-            Self::Write | Self::TryWrite | Self::WriteUnlock | Self::Downgrade => (B, A | B),
-            Self::Lock | Self::TryLock | Self::Unlock => (B, A | B),
+            Self::Write | Self::TryWrite => (B, A | B),
+            Self::WriteUnlock(_) | Self::Downgrade(_) => (B, A | B),
+            Self::Lock | Self::TryLock | Self::Unlock(_) => (B, A | B),
             Self::AwaitDone => (A, B),
             Self::Enter if way == Ways::DONE => (A, B),
             Self::Enter | Self::Complete | Self::Abandon => (B, A | B),
@@ -275,19 +301,31 @@ impl Action {
         }
     }
 
-    /// Whether it only looks at its object, and what it saw was no success.
-    pub(crate) fn only_looks(self, way: Way, answer: u32) -> bool {
+    /// What it was for its object, and to its thread. To come and go, and to look in vain, is nothing to go on with.
+    pub(crate) fn effect(self, way: Way, answer: u32) -> Effect {
+        let failed = answer == 0;
+        let timed_out = way == Ways::TIMEOUT;
         match self {
-            Self::Load | Self::Yield | Self::Look => true,
-            Self::Take { most: 0, .. } | Self::TryTake { most: 0 } => true,
-            Self::TryLock | Self::TryRead | Self::TryWrite => answer == 0,
-            Self::TryReceive | Self::TryTake { .. } | Self::TrySend | Self::IsFinished => {
-                answer == 0
+            Self::Load | Self::Yield | Self::Look => Effect::look(Aspect::Content),
+            Self::Take { most: 0, .. } | Self::TryTake { most: 0 } => Effect::look(Aspect::Content),
+            Self::TryLock | Self::TryRead | Self::TryWrite if failed => Effect::look(Aspect::Whole),
+            Self::Lock | Self::Read | Self::Write => Effect::PASS_AND_LOOK,
+            Self::TryLock | Self::TryRead | Self::TryWrite => Effect::PASS_AND_LOOK,
+            Self::ReadUnlock | Self::Wait => Effect::PASS,
+            Self::Unlock(guarding) | Self::WriteUnlock(guarding) | Self::Downgrade(guarding) => {
+                guarding.effect()
             }
-            Self::Wake { .. } | Self::Receive { .. } | Self::Take { .. } | Self::Park { .. } => {
-                way == Ways::TIMEOUT
+            Self::NotifyOne | Self::NotifyAll if failed => Effect::look(Aspect::Whole),
+            Self::Wake { .. } if timed_out => Effect::PASS_AND_LOOK,
+            Self::TryReceive | Self::TryTake { .. } | Self::TrySend | Self::IsFinished
+                if failed =>
+            {
+                Effect::look(Aspect::Content)
             }
-            _ => false,
+            Self::Receive { .. } | Self::Take { .. } | Self::Park { .. } if timed_out => {
+                Effect::look(Aspect::Content)
+            }
+            _ => Effect::CHANGE,
         }
     }
 
@@ -353,7 +391,7 @@ mod tests {
         let locks = [
             Action::Lock,
             Action::TryLock,
-            Action::Unlock,
+            Action::Unlock(Guarding::Changed),
             Action::Look,
             Action::Modify,
         ];
@@ -363,8 +401,8 @@ mod tests {
             Action::ReadUnlock,
             Action::Write,
             Action::TryWrite,
-            Action::WriteUnlock,
-            Action::Downgrade,
+            Action::WriteUnlock(Guarding::Changed),
+            Action::Downgrade(Guarding::Looked),
             Action::Look,
             Action::Modify,
         ];

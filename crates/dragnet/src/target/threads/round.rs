@@ -1,11 +1,90 @@
 //! Whether a thread goes round and round.
 
-use std::panic::Location;
-
-use super::operation::ObjectId;
+use super::operation::Operation;
 
 /// How many times as often a thread goes round that does not let others go first.
 pub(super) const WITHOUT_STEPPING_ASIDE: u32 = 8;
+
+/// What there is to see of an object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Aspect {
+    /// What it holds or says. Who comes and goes leaves it as it was.
+    Content,
+    /// Anything about it: also who holds it now, or waits there.
+    Whole,
+}
+
+/// What an operation was for its object, and to its thread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Effect {
+    /// What the thread has seen, if it has done nothing but look.
+    pub(crate) sees: Option<Aspect>,
+    /// What may have changed. Whoever changes the content changes the whole.
+    pub(crate) changes: Option<Aspect>,
+}
+
+impl Effect {
+    /// The thread has done something, and not only looked.
+    pub(crate) const CHANGE: Self = Self {
+        sees: None,
+        changes: Some(Aspect::Content),
+    };
+
+    /// The thread comes or goes, and nothing else.
+    pub(crate) const PASS: Self = Self {
+        sees: None,
+        changes: Some(Aspect::Whole),
+    };
+
+    pub(crate) const fn look(sees: Aspect) -> Self {
+        Self {
+            sees: Some(sees),
+            changes: None,
+        }
+    }
+
+    /// The thread comes or goes, and sees the content by that.
+    pub(crate) const PASS_AND_LOOK: Self = Self {
+        sees: Some(Aspect::Content),
+        changes: Some(Aspect::Whole),
+    };
+
+    /// Whether something that was seen may be different now.
+    pub(crate) fn alters(self, seen: Aspect) -> bool {
+        match self.changes {
+            None => false,
+            Some(Aspect::Content) => true,
+            Some(Aspect::Whole) => seen == Aspect::Whole,
+        }
+    }
+}
+
+/// How often each aspect of an object may have changed.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Versions {
+    content: u32,
+    whole: u32,
+}
+
+impl Versions {
+    pub(super) fn of(self, aspect: Aspect) -> u32 {
+        match aspect {
+            Aspect::Content => self.content,
+            Aspect::Whole => self.whole,
+        }
+    }
+
+    pub(super) fn count(&mut self, effect: Effect) {
+        self.content += u32::from(effect.alters(Aspect::Content));
+        self.whole += u32::from(effect.alters(Aspect::Whole));
+    }
+
+    /// Undoes the same.
+    pub(super) fn discount(&mut self, effect: Effect) {
+        self.content -= u32::from(effect.alters(Aspect::Content));
+        self.whole -= u32::from(effect.alters(Aspect::Whole));
+    }
+}
 
 /// What a thread has seen since it last did something, or saw something new: whether it goes round and round.
 #[derive(Default)]
@@ -13,18 +92,20 @@ pub(super) struct Round {
     /// What it saw, where, and how often that had changed by then.
     pub(super) seen: Vec<Sight>,
     /// Where it came round first.
-    pub(super) head: Option<Sight>,
+    head: Option<Sight>,
     /// How often it has come round.
-    pub(super) turns: u32,
+    turns: u32,
     /// Whether it has let others go first, or time pass, since then.
     pub(super) steps_aside: bool,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) struct Sight {
-    pub(super) at: &'static Location<'static>,
-    pub(super) object: ObjectId,
-    pub(super) version: u32,
+pub(crate) struct Sight {
+    /// By what, and where in the source.
+    pub(crate) operation: Operation,
+    pub(crate) aspect: Aspect,
+    /// How often that had changed by then.
+    pub(crate) version: u32,
 }
 
 impl Round {
@@ -46,13 +127,22 @@ impl Round {
         self.turns >= turns.saturating_mul(patience)
     }
 
+    /// Whether it comes round with an operation.
+    pub(super) fn is_closed_by(&self, operation: &Operation) -> bool {
+        self.head.is_some_and(|head| head.operation == *operation)
+    }
+
     /// The thread has looked at something.
     pub(super) fn see(&mut self, sight: Sight) {
-        let same = |seen: &&Sight| seen.at == sight.at && seen.object == sight.object;
-        match self.seen.iter().find(same) {
-            Some(seen) if *seen == sight => {
-                let head = *self.head.get_or_insert(sight);
-                self.turns += u32::from(head == sight);
+        let same = |seen: &Sight| seen.operation == sight.operation;
+        match self.seen.iter().position(same) {
+            Some(at) if self.seen[at] == sight => {
+                if self.head.is_none() {
+                    // What it saw before it came here first is not part of the round.
+                    self.seen.drain(..at);
+                    self.head = Some(sight);
+                }
+                self.turns += u32::from(self.head == Some(sight));
             }
             Some(_) => {
                 self.begin();

@@ -15,7 +15,7 @@ use super::host::Host;
 use super::model::{EventId, Model};
 use super::net::{Addresses, Label};
 use super::operation::{Action, CLASSES, ObjectId, Operation, ProcessId, ThreadId, Way, Ways};
-use super::round::{Round, Sight};
+use super::round::{Aspect, Effect, Round, Sight, Versions};
 use super::statics;
 use crate::system::Failure;
 use crate::trace::scatter;
@@ -109,8 +109,7 @@ pub(crate) struct Thread {
 
 pub(crate) struct Object {
     pub(crate) model: Model,
-    /// How often it may have changed.
-    version: u32,
+    versions: Versions,
     /// What comes before the next operation that does not commute with a class.
     rows: [Option<Row>; CLASSES],
     pub(crate) events: Vec<EventId>,
@@ -148,10 +147,18 @@ pub(crate) struct Event {
     pub(crate) before: Model,
     /// How many objects there were before it.
     pub(crate) objects: u32,
-    /// Whether it may have changed the object.
-    pub(crate) changes: bool,
-    /// What its thread had gone round on, if it went on only because one of these changed: how often each had by then.
-    pub(crate) went_round_on: Option<Rc<[(ObjectId, u32)]>>,
+    pub(crate) effect: Effect,
+    /// Why its thread went on, if it had gone round.
+    pub(crate) stirred: Option<Stirred>,
+}
+
+/// A thread that went round goes on.
+#[derive(Clone)]
+pub(crate) struct Stirred {
+    /// What it had seen.
+    pub(crate) seen: Rc<[Sight]>,
+    /// The first event to change any of that, unless it goes on only because nobody else can.
+    pub(crate) by: Option<EventId>,
 }
 
 impl State {
@@ -340,7 +347,7 @@ impl State {
     /// The ways in which threads can go on. Those that go round without seeing anything new wait for the others.
     pub(super) fn enabled(&mut self, ways: &mut Vec<Way>, enabled: &mut Vec<(ThreadId, Way)>) {
         enabled.clear();
-        for patience in [self.fruitless_turns, HOPELESS] {
+        for (patience, last) in [(self.fruitless_turns, false), (HOPELESS, true)] {
             let mut in_vain = false;
             for &id in &self.order {
                 let thread = self.thread(id);
@@ -366,6 +373,12 @@ impl State {
                 enabled.extend(ways.iter().map(|&way| (id, way)));
             }
             self.went_round |= in_vain;
+            if last {
+                // One after the other: what they see of each other while they go round is nothing new.
+                let first = enabled.iter().map(|next| next.0);
+                let first = first.min_by_key(|&id| self.thread(id).hash);
+                enabled.retain(|next| Some(next.0) == first);
+            }
             if !in_vain || !enabled.is_empty() {
                 return;
             }
@@ -375,13 +388,21 @@ impl State {
     /// Whether a thread has gone round so often and would see nothing new if it did so again.
     pub(crate) fn goes_round(&self, thread: ThreadId, pending: &Operation, turns: u32) -> bool {
         let round = &self.thread(thread).round;
-        let is_head = |head: Sight| head.at == pending.at && head.object == pending.object;
-        round.has_turned(turns)
-            && round.head.is_some_and(is_head)
-            && round
-                .seen
-                .iter()
-                .all(|seen| self.object(seen.object).version == seen.version)
+        let is_same = |seen: &Sight| {
+            let object = self.object(seen.operation.object);
+            object.versions.of(seen.aspect) == seen.version
+        };
+        round.has_turned(turns) && round.is_closed_by(pending) && round.seen.iter().all(is_same)
+    }
+
+    /// Whether nothing but its own patience keeps a thread from going on.
+    pub(super) fn can_go_on(&self, thread: ThreadId) -> bool {
+        self.pending(thread).is_some_and(|pending| {
+            let mut ways = Vec::new();
+            let model = &self.object(pending.object).model;
+            model.ways(thread, pending.action, &mut ways);
+            !ways.is_empty()
+        })
     }
 
     pub(super) fn add_object(
@@ -394,7 +415,7 @@ impl State {
         events.clear();
         self.objects.push(Object {
             model,
-            version: 0,
+            versions: Versions::default(),
             rows: [None; CLASSES],
             events,
             accesses: Vec::new(),
@@ -472,28 +493,39 @@ impl State {
         this.times[steps - 1] = this.time;
     }
 
-    /// A thread that went round goes on because something has changed: it comes after that.
-    fn follow_what_changed(
-        &mut self,
-        thread: ThreadId,
-        operation: &Operation,
-        row: Row,
-    ) -> Option<Rc<[(ObjectId, u32)]>> {
+    /// A thread that went round goes on because something has changed, and comes after that; or because nobody else can go
+    /// on, and comes after all.
+    fn stir(&mut self, thread: ThreadId, operation: &Operation, row: Row) -> Option<Stirred> {
         let round = &self.thread(thread).round;
-        let is_head = |head: &Sight| head.at == operation.at && head.object == operation.object;
-        let waits = |head: &&Sight| round.has_turned(self.fruitless_turns) && is_head(head);
-        round.head.as_ref().filter(waits)?;
-        let seen = round.seen.iter().map(|seen| (seen.object, seen.version));
-        let seen: Rc<[(ObjectId, u32)]> = seen.collect();
-        for &(object, version) in &*seen {
-            let object = &self.objects[object.0 as usize];
-            if object.version != version {
-                for other in object.rows.into_iter().flatten() {
-                    self.clocks.join(row, other);
+        if !round.is_closed_by(operation) || !round.has_turned(self.fruitless_turns) {
+            return None;
+        }
+        let seen: Rc<[Sight]> = round.seen.iter().copied().collect();
+        let by = seen
+            .iter()
+            .filter_map(|sight| self.first_change(sight))
+            .min();
+        match by {
+            Some(by) => self.clocks.join(row, self.events[by as usize].row),
+            None => {
+                for other in self.threads.iter().flatten() {
+                    self.clocks.join(row, other.row);
                 }
             }
         }
-        Some(seen)
+        Some(Stirred { seen, by })
+    }
+
+    /// The first event to change what somebody has seen.
+    fn first_change(&self, sight: &Sight) -> Option<EventId> {
+        self.changes(sight).nth(sight.version as usize)
+    }
+
+    /// All events that have changed what somebody has seen, also before that.
+    pub(crate) fn changes(&self, sight: &Sight) -> impl Iterator<Item = EventId> {
+        let aspect = sight.aspect;
+        let events = self.object(sight.operation.object).events.iter().copied();
+        events.filter(move |&event| self.events[event as usize].effect.alters(aspect))
     }
 
     /// The last operation of the running thread turned out to have changed nothing.
@@ -502,14 +534,14 @@ impl State {
         let Some(last) = events.find(|event| event.thread == thread) else {
             return;
         };
-        last.changes = false;
+        let effect = std::mem::replace(&mut last.effect, Effect::look(Aspect::Content));
         let operation = last.operation;
         let known = &mut self.objects[operation.object.0 as usize];
-        known.version -= 1;
+        known.versions.discount(effect);
         let sight = Sight {
-            at: operation.at,
-            object: operation.object,
-            version: known.version,
+            operation,
+            aspect: Aspect::Content,
+            version: known.versions.of(Aspect::Content),
         };
         let this = self.thread_mut(thread);
         std::mem::swap(&mut this.round, &mut this.round_before);
@@ -542,17 +574,15 @@ impl State {
             false => Model::Memory,
         };
         let outcome = known.model.perform(thread, action, way, event);
-        known.events.push(event);
-        let looks = action.only_looks(way, outcome.answer);
-        let version = known.version;
-        known.version += u32::from(!looks);
-        let sight = Sight {
-            at: operation.at,
-            object,
-            version,
-        };
+        let effect = action.effect(way, outcome.answer);
+        let sight = effect.sees.map(|aspect| Sight {
+            operation,
+            aspect,
+            version: known.versions.of(aspect),
+        });
+        known.versions.count(effect);
         let row = self.clocks.after(row);
-        let went_round_on = self.follow_what_changed(thread, &operation, row);
+        let stirred = self.stir(thread, &operation, row);
         let known = &mut self.objects[object.0 as usize];
         for rival in action.rivals(way) {
             if let Some(other) = known.rows[rival] {
@@ -572,6 +602,7 @@ impl State {
             self.stop_all(&operation, event, row);
         }
         let known = &mut self.objects[object.0 as usize];
+        known.events.push(event);
         self.clocks.count(row, thread);
         if let Some(class) = action.class(way) {
             known.rows[class] = Some(match known.rows[class] {
@@ -592,22 +623,20 @@ impl State {
             row,
             before,
             objects: self.objects.len() as u32,
-            changes: !looks,
-            went_round_on,
+            effect,
+            stirred,
         });
         if self.time_passes {
             self.hear_of_time(thread, row);
         }
         let this = self.thread_mut(thread);
-        match looks {
-            true => {
-                this.round.steps_aside |= action.steps_aside(way);
-                this.round.see(sight);
-            }
-            false => {
-                std::mem::swap(&mut this.round, &mut this.round_before);
-                this.round.begin();
-            }
+        if effect == Effect::CHANGE {
+            std::mem::swap(&mut this.round, &mut this.round_before);
+            this.round.begin();
+        }
+        if let Some(sight) = sight {
+            this.round.steps_aside |= action.steps_aside(way);
+            this.round.see(sight);
         }
         this.row = row;
         this.answer = outcome.answer;

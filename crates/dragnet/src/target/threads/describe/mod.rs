@@ -99,7 +99,7 @@ pub(super) fn last_step(state: &State, names: &Names) -> Step {
     let action = match operation.action {
         done if label.is_some() => {
             let label = label.expect("it has one");
-            let done = (done, event.changes);
+            let done = (done, event.effect.changes.is_some());
             network::action(state, label, done, answer, &names.of(event.thread))
         }
         Action::Load | Action::Store | Action::Modify => {
@@ -118,8 +118,8 @@ pub(super) fn last_step(state: &State, names: &Names) -> Step {
         Action::TryLock | Action::TryWrite | Action::TryRead => {
             format!("tries to lock {it}, which is held")
         }
-        Action::Unlock | Action::WriteUnlock | Action::ReadUnlock => format!("unlocks {it}"),
-        Action::Downgrade => format!("goes on with {it} as a reader"),
+        Action::Unlock(_) | Action::WriteUnlock(_) | Action::ReadUnlock => format!("unlocks {it}"),
+        Action::Downgrade(_) => format!("goes on with {it} as a reader"),
         Action::Wait => format!("begins to wait at {it}"),
         Action::Wake { .. } if come => format!("is woken at {it}"),
         Action::Wake { .. } if event.way == Ways::TIMEOUT => {
@@ -177,7 +177,7 @@ pub(super) fn last_step(state: &State, names: &Names) -> Step {
     let notes = match operation.action {
         Action::End => Vec::new(),
         // Where a guard is dropped cannot be known.
-        Action::Unlock | Action::WriteUnlock | Action::ReadUnlock => {
+        Action::Unlock(_) | Action::WriteUnlock(_) | Action::ReadUnlock => {
             let locked = locked_at(state, operation.object, event.thread);
             let locked = locked.map(|at| format!("which it locked at {}", place(at)));
             locked.into_iter().collect()
@@ -249,6 +249,9 @@ pub(super) fn awaited(state: &State, thread: ThreadId, names: &Names) -> Option<
     let pending = state.pending(thread)?;
     let it = object(state, pending.object, names);
     let what = match pending.action {
+        _ if state.can_go_on(thread) && state.goes_round(thread, &pending, 1) => {
+            format!("{it} to change, and goes round until it does")
+        }
         Action::Lock | Action::Read | Action::Write | Action::Enter => {
             let holders = state.object(pending.object).model.holders();
             let holders = holders.iter().map(|&holder| {
@@ -274,9 +277,6 @@ pub(super) fn awaited(state: &State, thread: ThreadId, names: &Names) -> Option<
         Action::Park { .. } => "somebody to unpark it".to_owned(),
         Action::Depart => format!("the others at {it}"),
         Action::AwaitDone => format!("{it} to be done"),
-        _ if state.goes_round(thread, &pending, 1) => {
-            format!("{it} to change, and goes round until it does")
-        }
         _ => return None,
     };
     let place = place(pending.at);

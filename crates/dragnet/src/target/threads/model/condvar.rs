@@ -50,16 +50,18 @@ impl Condvar {
                 Outcome::SUCCESS
             }
             Action::NotifyOne => {
-                if let Some(at) = self.waiting.iter().position(|waiter| waiter.0 == way) {
+                let waiter = self.waiting.iter().position(|waiter| waiter.0 == way);
+                if let Some(at) = waiter {
                     let waiter = self.waiting.swap_remove(at);
                     self.notified.push((waiter, event));
                 }
-                Outcome::SUCCESS
+                Outcome::of(waiter.is_some())
             }
             Action::NotifyAll => {
+                let notified = self.waiting.len();
                 let waiting = self.waiting.drain(..);
                 self.notified.extend(waiting.map(|waiter| (waiter, event)));
-                Outcome::SUCCESS
+                Outcome::of(notified > 0)
             }
             _ if way == Ways::COME => {
                 let at = self.notified.iter().position(|&(other, _)| other == thread);

@@ -205,7 +205,7 @@ impl Model {
         match self {
             Self::Memory => Outcome::answer(way),
             Self::Mutex { owner } => match action {
-                Action::Unlock => {
+                Action::Unlock(_) => {
                     *owner = None;
                     Outcome::SUCCESS
                 }
@@ -224,12 +224,12 @@ impl Model {
                     }
                     Outcome::SUCCESS
                 }
-                Action::WriteUnlock => {
+                Action::WriteUnlock(_) => {
                     *writer = None;
                     Outcome::SUCCESS
                 }
                 Action::Look | Action::Modify => Outcome::SUCCESS,
-                Action::Downgrade => {
+                Action::Downgrade(_) => {
                     *writer = None;
                     Rc::make_mut(readers).push(thread);
                     Outcome::SUCCESS

@@ -30,14 +30,19 @@ pub fn compiler_fence(order: Ordering) {
     real::compiler_fence(order);
 }
 
-/// A value that can be shown to a person.
-trait Show {
-    fn show(&self) -> String;
+/// What is behind an atomic value.
+trait Value {
+    type Plain: Copy + PartialEq;
+
+    fn get(&self) -> Self::Plain;
+
+    /// The value as a person can read it.
+    fn show(value: Self::Plain) -> String;
 }
 
 /// Waits for the operation's turn, and does it.
 #[track_caller]
-fn operate<A: Show, R>(
+fn operate<A: Value, R>(
     handle: &Handle,
     value: &A,
     action: Action,
@@ -53,12 +58,15 @@ fn operate<A: Show, R>(
     }
     world.operate(handle, || Model::Memory, action, Location::caller());
     let value = placed(handle, value);
-    if !world.is_told() {
-        return operation(value);
-    }
-    let before = value.show();
+    let before = value.get();
     let result = operation(value);
-    world.tell(before, value.show());
+    let after = value.get();
+    if action != Action::Load && before == after {
+        world.changed_nothing();
+    }
+    if world.is_told() {
+        world.tell(A::show(before), A::show(after));
+    }
     result
 }
 
@@ -110,15 +118,9 @@ macro_rules! atomic {
                 failure: Ordering,
             ) -> Result<$type, $type> {
                 let orders = &[success, failure];
-                let exchanged = operate(&self.handle, &self.value, Action::Modify, orders, |value| {
+                operate(&self.handle, &self.value, Action::Modify, orders, |value| {
                     value.compare_exchange(current, new, success, failure)
-                });
-                if exchanged.is_err()
-                    && let Some(world) = world::current()
-                {
-                    world.changed_nothing();
-                }
-                exchanged
+                })
             }
 
             /// The same. Under a check it does not fail for no reason.
@@ -227,9 +229,15 @@ macro_rules! modifiers {
             )*
         }
 
-        impl Show for real::$name {
-            fn show(&self) -> String {
-                self.load(SeqCst).to_string()
+        impl Value for real::$name {
+            type Plain = $type;
+
+            fn get(&self) -> $type {
+                self.load(SeqCst)
+            }
+
+            fn show(value: $type) -> String {
+                value.to_string()
             }
         }
 
@@ -269,11 +277,16 @@ impl AtomicBool {
     }
 }
 
-impl<T> Show for real::AtomicPtr<T> {
+impl<T> Value for real::AtomicPtr<T> {
+    type Plain = *mut T;
+
+    fn get(&self) -> *mut T {
+        self.load(SeqCst)
+    }
+
     /// Where it points to is different each time.
-    fn show(&self) -> String {
-        let null = self.load(SeqCst).is_null();
-        if null { "null" } else { "a pointer" }.to_owned()
+    fn show(value: *mut T) -> String {
+        if value.is_null() { "null" } else { "a pointer" }.to_owned()
     }
 }
 

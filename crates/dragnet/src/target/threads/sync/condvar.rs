@@ -119,7 +119,7 @@ impl Condvar {
     where
         F: FnMut(&mut T) -> bool,
     {
-        while condition(&mut guard) {
+        while condition(guard.judged()) {
             guard = self.wait(guard)?;
         }
         Ok(guard)
@@ -147,13 +147,13 @@ impl Condvar {
         F: FnMut(&mut T) -> bool,
     {
         loop {
-            if !condition(&mut guard) {
+            if !condition(guard.judged()) {
                 return Ok((guard, WaitTimeoutResult(false)));
             }
             let (waited, result) = self.wait_timeout(guard, time)?;
             guard = waited;
             if result.timed_out() {
-                let still = condition(&mut guard);
+                let still = condition(guard.judged());
                 return Ok((guard, WaitTimeoutResult(still)));
             }
         }

@@ -6,7 +6,7 @@ use std::sync::{LockResult, PoisonError, TryLockError, TryLockResult};
 
 use super::guarded::{Guarded, lock_like_std, placed};
 use crate::target::threads::model::Model;
-use crate::target::threads::operation::Action;
+use crate::target::threads::operation::{Action, Guarding};
 use crate::target::threads::world::{self, Handle};
 
 /// Mutual exclusion, like [`std::sync::Mutex`].
@@ -30,6 +30,8 @@ pub struct MutexGuard<'a, T: ?Sized + 'a> {
     mutex: &'a Mutex<T>,
     guarded: &'a Guarded<T>,
     was_panicking: bool,
+    /// What has been done to what it guards.
+    guarding: Guarding,
     real: Option<std::sync::MutexGuard<'a, ()>>,
     /// Guards stay on their thread.
     _stays: std::marker::PhantomData<*const ()>,
@@ -66,6 +68,7 @@ impl<T: ?Sized> Mutex<T> {
             mutex: self,
             guarded: self.guarded(),
             was_panicking: world::is_panicking(),
+            guarding: Guarding::Looked,
             real,
             _stays: std::marker::PhantomData,
         }
@@ -142,6 +145,14 @@ impl<T: ?Sized> Deref for MutexGuard<'_, T> {
 
 impl<T: ?Sized> DerefMut for MutexGuard<'_, T> {
     fn deref_mut(&mut self) -> &mut T {
+        self.guarding = Guarding::Changed;
+        self.judged()
+    }
+}
+
+impl<T: ?Sized> MutexGuard<'_, T> {
+    /// What it guards, for who only wants to know whether to wait.
+    pub(super) fn judged(&mut self) -> &mut T {
         // SAFETY: who has the guard is alone with the data.
         unsafe { &mut *self.guarded.data.get() }
     }
@@ -155,7 +166,8 @@ impl<T: ?Sized> Drop for MutexGuard<'_, T> {
             && let Some(world) = world::current()
         {
             let at = Location::caller();
-            world.operate(&self.mutex.handle, Model::mutex, Action::Unlock, at);
+            let unlock = Action::Unlock(self.guarding.or_panicked(panics));
+            world.operate(&self.mutex.handle, Model::mutex, unlock, at);
         }
         // Others see it when they see that the lock is free.
         if panics {

@@ -7,7 +7,7 @@ use std::sync::{LockResult, PoisonError, TryLockError, TryLockResult};
 
 use super::guarded::{Guarded, lock_like_std, placed};
 use crate::target::threads::model::Model;
-use crate::target::threads::operation::Action;
+use crate::target::threads::operation::{Action, Guarding};
 use crate::target::threads::world::{self, Handle};
 
 /// Many readers or one writer, like [`std::sync::RwLock`].
@@ -43,6 +43,8 @@ pub struct RwLockWriteGuard<'a, T: ?Sized + 'a> {
     lock: &'a RwLock<T>,
     guarded: &'a Guarded<T>,
     was_panicking: bool,
+    /// What has been done to what it guards.
+    guarding: Guarding,
     real: Option<std::sync::RwLockWriteGuard<'a, ()>>,
     /// Guards stay on their thread.
     _stays: PhantomData<*const ()>,
@@ -96,6 +98,7 @@ impl<T: ?Sized> RwLock<T> {
             lock: self,
             guarded: self.guarded(),
             was_panicking: world::is_panicking(),
+            guarding: Guarding::Looked,
             real,
             _stays: PhantomData,
         }
@@ -206,7 +209,8 @@ impl<'a, T: ?Sized> RwLockWriteGuard<'a, T> {
         // The lock is a reader's from the operation on, and a writer's if its turn does not come.
         if let Some(world) = world::current() {
             let at = Location::caller();
-            world.operate(&lock.handle, Model::rw_lock, Action::Downgrade, at);
+            let downgrade = Action::Downgrade(guard.guarding);
+            world.operate(&lock.handle, Model::rw_lock, downgrade, at);
         }
         std::mem::forget(guard);
         lock.read_guard(None)
@@ -233,6 +237,7 @@ impl<T: ?Sized> Deref for RwLockWriteGuard<'_, T> {
 
 impl<T: ?Sized> DerefMut for RwLockWriteGuard<'_, T> {
     fn deref_mut(&mut self) -> &mut T {
+        self.guarding = Guarding::Changed;
         // SAFETY: who has the guard is alone with the data.
         unsafe { &mut *self.guarded.data.get() }
     }
@@ -258,7 +263,8 @@ impl<T: ?Sized> Drop for RwLockWriteGuard<'_, T> {
             && let Some(world) = world::current()
         {
             let at = Location::caller();
-            world.operate(&self.lock.handle, Model::rw_lock, Action::WriteUnlock, at);
+            let unlock = Action::WriteUnlock(self.guarding.or_panicked(panics));
+            world.operate(&self.lock.handle, Model::rw_lock, unlock, at);
         }
         // Others see it when they see that the lock is free.
         if panics {
