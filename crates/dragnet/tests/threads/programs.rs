@@ -171,6 +171,39 @@ fn statics_start_afresh_in_each_execution() {
     assert_eq!(verdict.statistics.schedules.unwrap().executions, 2);
 }
 
+static MADE_LATER: std::sync::LazyLock<Mutex<Vec<u32>>> =
+    std::sync::LazyLock::new(|| Mutex::new(vec![1, 2, 3]));
+
+/// Each execution would have a copy of the vector, and all of them the same memory.
+#[test]
+fn a_static_that_std_makes_at_run_time_is_refused_by_name() {
+    let verdict = Check::new(Threads::new(|| {
+        let other = thread::spawn(|| MADE_LATER.lock().unwrap().push(4));
+        MADE_LATER.lock().unwrap().push(5);
+        other.join().unwrap();
+    }))
+    .run();
+    let Outcome::Inconclusive(why) = &verdict.outcome else {
+        panic!("{verdict}");
+    };
+    assert!(why.contains("use dragnet::sync::LazyLock"), "{why}");
+}
+
+#[test]
+fn a_thread_of_std_cannot_come_to_what_a_check_knows() {
+    let told = described(Check::new(Threads::new(|| {
+        let shared = Arc::new(Mutex::new(0));
+        *shared.lock().unwrap() += 1;
+        let other = std::thread::spawn(move || *shared.lock().unwrap());
+        let panic = other.join().unwrap_err();
+        panic!("{}", panic.downcast_ref::<String>().unwrap());
+    })));
+    assert!(
+        told.contains("start threads with dragnet::thread"),
+        "{told}"
+    );
+}
+
 #[test]
 fn what_outlives_an_execution_is_refused_by_name() {
     let outside = Arc::new(Mutex::new(0));

@@ -2,8 +2,9 @@
 
 use std::panic::{Location, RefUnwindSafe};
 
+use super::handle::Handle;
 use super::model::Model;
-use super::world::{self, Handle};
+use super::world;
 
 /// Data that its users keep apart themselves, like [`std::cell::UnsafeCell`].
 ///

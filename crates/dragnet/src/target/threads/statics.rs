@@ -1,9 +1,13 @@
 //! Statics: every execution has a copy of its own, as the program was loaded with it.
 
 use std::alloc::{self, Layout};
+use std::collections::BTreeMap;
+use std::fs::File;
 use std::ops::Range;
+use std::os::unix::fs::FileExt;
+use std::path::PathBuf;
 use std::ptr;
-use std::sync::OnceLock;
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 /// A static as one execution sees it.
 pub(super) struct Copy {
@@ -53,45 +57,101 @@ impl Drop for Copy {
     }
 }
 
+/// A part of a file that the program was loaded from.
+struct Segment {
+    /// Where it was loaded.
+    range: Range<usize>,
+    file: PathBuf,
+    offset: u64,
+    /// How much of it comes from the file.
+    from_file: usize,
+}
+
+fn segments() -> &'static [Segment] {
+    static SEGMENTS: OnceLock<Vec<Segment>> = OnceLock::new();
+    SEGMENTS.get_or_init(image)
+}
+
 /// Whether an address is that of a static.
 pub(super) fn holds(address: usize) -> bool {
-    static RANGES: OnceLock<Vec<Range<usize>>> = OnceLock::new();
-    let ranges = RANGES.get_or_init(image);
-    ranges.iter().any(|range| range.contains(&address))
+    let mut segments = segments().iter();
+    segments.any(|segment| segment.range.contains(&address))
+}
+
+/// Whether the program was loaded with a number at an address.
+pub(super) fn was_loaded_with(address: usize, number: u64) -> bool {
+    static LOADED: Mutex<BTreeMap<usize, bool>> = Mutex::new(BTreeMap::new());
+    let mut loaded = LOADED.lock().unwrap_or_else(PoisonError::into_inner);
+    *loaded.entry(address).or_insert_with(|| {
+        let mut segments = segments().iter();
+        let segment = segments.find(|segment| segment.range.contains(&address));
+        // Where the file cannot be read any more nothing speaks against it.
+        segment.is_none_or(|segment| {
+            segment
+                .read(address)
+                .is_none_or(|read| read == Some(number))
+        })
+    })
+}
+
+impl Segment {
+    /// The number at an address as it is in the file, if it is there: what is known is nothing if the file cannot be read.
+    fn read(&self, address: usize) -> Option<Option<u64>> {
+        let distance = address - self.range.start;
+        if distance + size_of::<u64>() > self.from_file {
+            return Some(None);
+        }
+        let mut bytes = [0; size_of::<u64>()];
+        let file = File::open(&self.file).ok()?;
+        file.read_exact_at(&mut bytes, self.offset + distance as u64)
+            .ok()?;
+        Some(Some(u64::from_ne_bytes(bytes)))
+    }
 }
 
 /// Where the program and its libraries were loaded.
 #[cfg(target_os = "linux")]
-fn image() -> Vec<Range<usize>> {
-    use std::ffi::{c_int, c_void};
+fn image() -> Vec<Segment> {
+    use std::ffi::{CStr, OsStr, c_int, c_void};
+    use std::os::unix::ffi::OsStrExt;
 
     extern "C" fn take(
         info: *mut libc::dl_phdr_info,
         _size: libc::size_t,
-        ranges: *mut c_void,
+        segments: *mut c_void,
     ) -> c_int {
-        // SAFETY: the loader hands out valid headers, and `ranges` is the vector below.
+        // SAFETY: the loader hands out valid headers, and `segments` is the vector below.
         unsafe {
-            let (info, ranges) = (&*info, &mut *ranges.cast::<Vec<Range<usize>>>());
+            let (info, segments) = (&*info, &mut *segments.cast::<Vec<Segment>>());
+            // The program itself has no name here.
+            let file = match CStr::from_ptr(info.dlpi_name).to_bytes() {
+                [] => PathBuf::from("/proc/self/exe"),
+                name => PathBuf::from(OsStr::from_bytes(name)),
+            };
             for at in 0..usize::from(info.dlpi_phnum) {
                 let header = &*info.dlpi_phdr.add(at);
                 if header.p_type == libc::PT_LOAD {
                     let start = (info.dlpi_addr + header.p_vaddr) as usize;
-                    ranges.push(start..start + header.p_memsz as usize);
+                    segments.push(Segment {
+                        range: start..start + header.p_memsz as usize,
+                        file: file.clone(),
+                        offset: header.p_offset,
+                        from_file: header.p_filesz as usize,
+                    });
                 }
             }
         }
         0
     }
 
-    let mut ranges: Vec<Range<usize>> = Vec::new();
+    let mut segments: Vec<Segment> = Vec::new();
     // SAFETY: the callback gets the vector that it expects.
-    unsafe { libc::dl_iterate_phdr(Some(take), ptr::from_mut(&mut ranges).cast()) };
-    ranges
+    unsafe { libc::dl_iterate_phdr(Some(take), ptr::from_mut(&mut segments).cast()) };
+    segments
 }
 
 /// Nothing is known of where the program was loaded.
 #[cfg(not(target_os = "linux"))]
-fn image() -> Vec<Range<usize>> {
+fn image() -> Vec<Segment> {
     Vec::new()
 }

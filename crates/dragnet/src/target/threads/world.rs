@@ -2,22 +2,19 @@
 
 use std::any::Any;
 use std::cell::{Cell, RefCell};
-use std::fmt::{self, Debug};
 use std::panic::{self, AssertUnwindSafe, Location};
 use std::ptr;
-use std::sync::atomic::Ordering::Relaxed;
-use std::sync::atomic::{AtomicU32, AtomicU64};
 use std::time::Duration;
 
 use corosensei::Yielder;
 
 use super::clocks::Row;
+use super::handle::{Handle, Serial};
 use super::host::Host;
 use super::model::Model;
 use super::names::Names;
 use super::operation::{Action, ObjectId, Operation, ProcessId, ThreadId};
 use super::state::{Access, Body, State};
-use super::statics;
 use super::trap::{self, Trapped};
 use crate::panics;
 use crate::system::{Failure, FailureKind};
@@ -52,7 +49,9 @@ impl Entered {
 
 impl Drop for Entered {
     fn drop(&mut self) {
-        CURRENT.set(ptr::null());
+        let world = CURRENT.replace(ptr::null());
+        // SAFETY: the executor that has entered it owns it.
+        unsafe { &*world }.serial.end();
     }
 }
 
@@ -104,41 +103,6 @@ const PATIENCE: u32 = 1_000;
 /// The odd number nearest to 2^64 by the golden ratio: its multiples, scattered, are the generator SplitMix64.
 const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// A place in an object by which each execution knows it again.
-pub(crate) struct Handle {
-    /// The number of the execution that uses it, and that of the object there.
-    key: AtomicU64,
-    /// Where it was made.
-    made: &'static Location<'static>,
-}
-
-const FRESH: u64 = 0;
-const OUTSIDE: u64 = u64::MAX;
-
-impl Handle {
-    #[track_caller]
-    pub(crate) const fn new() -> Self {
-        Self {
-            key: AtomicU64::new(FRESH),
-            made: Location::caller(),
-        }
-    }
-
-    /// Takes note of a use outside of any execution.
-    #[inline]
-    pub(crate) fn used_outside(&self) {
-        if self.key.load(Relaxed) == FRESH {
-            self.key.store(OUTSIDE, Relaxed);
-        }
-    }
-}
-
-impl Debug for Handle {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "made at {}", self.made)
-    }
-}
-
 /// How a program is run.
 #[derive(Clone, Debug)]
 pub(crate) struct Setting {
@@ -158,7 +122,7 @@ pub(crate) struct Setting {
 }
 
 pub(crate) struct World {
-    serial: Cell<u32>,
+    serial: Serial,
     pub(super) setting: Setting,
     names: std::sync::Arc<Names>,
     over: Cell<bool>,
@@ -176,7 +140,7 @@ pub(crate) struct World {
 impl World {
     pub(super) fn new(setting: Setting, names: std::sync::Arc<Names>) -> Self {
         Self {
-            serial: Cell::new(0),
+            serial: Serial::register(),
             names,
             over: Cell::new(true),
             spoiled: Cell::new(false),
@@ -191,8 +155,7 @@ impl World {
 
     /// Begins a new execution, with `main` as its first thread.
     pub(super) fn begin(&self, main: Body) {
-        static SERIALS: AtomicU32 = AtomicU32::new(1);
-        self.serial.set(SERIALS.fetch_add(1, Relaxed));
+        self.serial.begin();
         self.over.set(false);
         self.weakly_ordered.set(0);
         let mut state = self.state.borrow_mut();
@@ -206,7 +169,7 @@ impl World {
     }
 
     /// The number of the execution, which no other has.
-    pub(crate) fn serial(&self) -> u32 {
+    pub(crate) fn serial(&self) -> u64 {
         self.serial.get()
     }
 
@@ -237,41 +200,6 @@ impl World {
     #[inline]
     pub(crate) fn is_over(&self) -> bool {
         self.over.get()
-    }
-
-    /// The object behind a handle, which is `model` at first.
-    pub(super) fn object(&self, handle: &Handle, model: impl FnOnce() -> Model) -> ObjectId {
-        let key = handle.key.load(Relaxed);
-        if (key >> 32) as u32 == self.serial.get() {
-            return ObjectId(key as u32);
-        }
-        let place = ptr::from_ref(handle) as usize;
-        if statics::holds(place) {
-            if key == OUTSIDE {
-                self.refuse(format!(
-                    "the static made at {} was used before the check; use it only inside",
-                    handle.made
-                ));
-            }
-            let state = &mut *self.state.borrow_mut();
-            let owned = (state.thread(self.running.get()).process, place);
-            let known = state.statics.get(&owned).and_then(|known| known.object);
-            return known.unwrap_or_else(|| {
-                let object = state.add_object(model(), Some(handle.made));
-                state.statics.entry(owned).or_default().object = Some(object);
-                object
-            });
-        }
-        if key != FRESH {
-            self.refuse_older(handle.made);
-        }
-        let object = self
-            .state
-            .borrow_mut()
-            .add_object(model(), Some(handle.made));
-        let key = u64::from(self.serial.get()) << 32 | u64::from(object.0);
-        handle.key.store(key, Relaxed);
-        object
     }
 
     /// The running thread comes to data that nothing guards. It fails when another does so, one of them changes it, and
@@ -327,19 +255,6 @@ impl World {
         }
     }
 
-    /// Where the data of an object is: in its place, or for a static in a copy that belongs to the execution.
-    pub(crate) fn place<T: ?Sized>(&self, handle: &Handle, data: *mut T) -> *mut T {
-        let place = ptr::from_ref(handle) as usize;
-        if (handle.key.load(Relaxed) >> 32) as u32 == self.serial.get() || !statics::holds(place) {
-            return data;
-        }
-        let mut state = self.state.borrow_mut();
-        let owner = state.thread(self.running.get()).process;
-        let known = state.statics.entry((owner, place)).or_default();
-        let copy = known.copy.get_or_insert_with(|| statics::Copy::of(data));
-        copy.place(data)
-    }
-
     /// The running thread does something to an object that others can notice, and goes on when it is its turn. `None`
     /// when the execution is over.
     #[inline]
@@ -376,7 +291,7 @@ impl World {
             let name = |id: ProcessId| state.hosts[id.0 as usize].name.clone();
             let (one, other) = (name(owner), name(mine));
             drop(state);
-            let made = handle.made;
+            let made = handle.made();
             self.refuse(format!(
                 "{one} and {other} share what was made at {made}, and processes share nothing but the network"
             ));

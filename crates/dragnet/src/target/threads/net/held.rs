@@ -8,9 +8,10 @@ use std::sync::atomic::AtomicUsize;
 use std::sync::atomic::Ordering::Relaxed;
 
 use super::Label;
+use crate::target::threads::handle::Handle;
 use crate::target::threads::model::Model;
 use crate::target::threads::operation::Action;
-use crate::target::threads::world::{self, Handle};
+use crate::target::threads::world;
 
 /// A handle of a socket.
 pub(super) struct Held<S: Close>(Arc<Counted<S>>);

@@ -6,9 +6,10 @@ use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use super::Label;
+use crate::target::threads::handle::Handle;
 use crate::target::threads::model::{GONE, Model, RESET};
 use crate::target::threads::operation::Action;
-use crate::target::threads::world::{self, Handle};
+use crate::target::threads::world;
 
 /// A way from those who put something in to one who takes it out, in pieces.
 pub(super) struct Pipe<T> {

@@ -12,9 +12,10 @@ use std::sync::atomic::Ordering::SeqCst;
 pub use std::sync::atomic::Ordering;
 
 use super::guarded::placed;
+use crate::target::threads::handle::Handle;
 use crate::target::threads::model::Model;
 use crate::target::threads::operation::Action;
-use crate::target::threads::world::{self, Handle};
+use crate::target::threads::world;
 
 /// Orders what comes before and after it. Under a check everything is ordered as it is.
 pub fn fence(order: Ordering) {

@@ -3,9 +3,10 @@
 use std::fmt::{self, Debug};
 use std::panic::Location;
 
+use crate::target::threads::handle::Handle;
 use crate::target::threads::model::Model;
 use crate::target::threads::operation::Action;
-use crate::target::threads::world::{self, Handle};
+use crate::target::threads::world;
 
 /// Where threads wait until so many of them have come, like [`std::sync::Barrier`].
 pub struct Barrier {

@@ -5,9 +5,10 @@ use std::sync::{LockResult, PoisonError};
 use std::time::Duration;
 
 use super::mutex::MutexGuard;
+use crate::target::threads::handle::Handle;
 use crate::target::threads::model::Model;
 use crate::target::threads::operation::{Action, Way, Ways};
-use crate::target::threads::world::{self, Handle, World};
+use crate::target::threads::world::{self, World};
 
 /// A place where threads wait for each other, like [`std::sync::Condvar`].
 ///

@@ -3,7 +3,8 @@
 use std::cell::UnsafeCell;
 
 use super::poison::Poison;
-use crate::target::threads::world::{self, Handle};
+use crate::target::threads::handle::Handle;
+use crate::target::threads::world;
 
 /// What a lock that is a static has of its own in every execution.
 pub(super) struct Guarded<T: ?Sized> {

@@ -12,9 +12,10 @@ use std::sync::mpsc as real;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use crate::target::threads::handle::Handle;
 use crate::target::threads::model::{GONE, Model};
 use crate::target::threads::operation::Action;
-use crate::target::threads::world::{self, Handle};
+use crate::target::threads::world;
 
 pub use std::sync::mpsc::{RecvError, RecvTimeoutError, SendError, TryRecvError, TrySendError};
 

@@ -5,9 +5,10 @@ use std::panic::{Location, RefUnwindSafe, UnwindSafe};
 use std::sync::{LockResult, PoisonError, TryLockError, TryLockResult};
 
 use super::guarded::{Guarded, lock_like_std, placed};
+use crate::target::threads::handle::Handle;
 use crate::target::threads::model::Model;
 use crate::target::threads::operation::{Action, Guarding};
-use crate::target::threads::world::{self, Handle};
+use crate::target::threads::world;
 
 /// Mutual exclusion, like [`std::sync::Mutex`].
 pub struct Mutex<T: ?Sized> {

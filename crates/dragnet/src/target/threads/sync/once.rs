@@ -5,9 +5,10 @@ use std::panic::{Location, RefUnwindSafe, UnwindSafe};
 
 use super::guarded::placed;
 use super::poison::Poison;
+use crate::target::threads::handle::Handle;
 use crate::target::threads::model::{self, Model};
 use crate::target::threads::operation::Action;
-use crate::target::threads::world::{self, Handle, World};
+use crate::target::threads::world::{self, World};
 
 /// Lets one thread do something while others wait for it, until it has been done.
 pub(super) struct Gate {

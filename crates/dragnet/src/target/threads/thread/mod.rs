@@ -185,7 +185,7 @@ enum Which {
     Ours {
         id: OurId,
         /// The execution that it is one of.
-        execution: u32,
+        execution: u64,
         name: Option<String>,
     },
 }
