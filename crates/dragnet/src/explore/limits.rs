@@ -4,9 +4,9 @@ use std::fs;
 use std::ops::Deref;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
-use std::thread;
 use std::time::{Duration, Instant};
 
+use super::quiet;
 use crate::options::Options;
 
 /// Watches a search and can stop it.
@@ -199,55 +199,38 @@ impl Stopper {
     }
 }
 
-/// Runs `search` while another thread keeps its limits and shows its progress.
-pub(crate) fn watched<R>(
+/// How long a search goes on between two looks at its limits.
+const BETWEEN_LOOKS: Duration = Duration::from_millis(5);
+
+/// Runs `search` on a thread of its own, [quietly](quiet), while this one keeps its limits and shows its progress.
+pub(crate) fn watched<R: Send>(
     gauge: &Gauge,
     options: &Options,
     control: &Control,
-    search: impl FnOnce() -> R,
+    search: impl FnOnce() -> R + Send,
 ) -> R {
     let began = Instant::now();
-    let done = AtomicBool::new(false);
-    thread::scope(|scope| {
-        let watcher = scope.spawn(|| {
-            let mut shown = Instant::now();
-            while !done.load(Ordering::Acquire) {
-                if control.stop.load(Ordering::Relaxed) {
-                    gauge.end(Cut::Stopped);
-                }
-                if options.time.is_some_and(|limit| began.elapsed() >= limit) {
-                    gauge.end(Cut::Time);
-                }
-                if options
-                    .memory
-                    .is_some_and(|limit| resident_bytes() >= limit)
-                {
-                    gauge.end(Cut::Memory);
-                }
-                if let Some(show) = &control.progress
-                    && shown.elapsed() >= Duration::from_millis(200)
-                {
-                    show(&progress(gauge, began));
-                    shown = Instant::now();
-                }
-                thread::park_timeout(Duration::from_millis(5));
-            }
-        });
-        // However the search ends: a panic in it must not leave the watcher waiting.
-        let _end = OnDrop(|| {
-            done.store(true, Ordering::Release);
-            watcher.thread().unpark();
-        });
-        search()
+    let mut shown = began;
+    quiet::run_watched(search, BETWEEN_LOOKS, || {
+        if control.stop.load(Ordering::Relaxed) {
+            gauge.end(Cut::Stopped);
+        }
+        if options.time.is_some_and(|limit| began.elapsed() >= limit) {
+            gauge.end(Cut::Time);
+        }
+        if options
+            .memory
+            .is_some_and(|limit| resident_bytes() >= limit)
+        {
+            gauge.end(Cut::Memory);
+        }
+        if let Some(show) = &control.progress
+            && shown.elapsed() >= Duration::from_millis(200)
+        {
+            show(&progress(gauge, began));
+            shown = Instant::now();
+        }
     })
-}
-
-struct OnDrop<F: Fn()>(F);
-
-impl<F: Fn()> Drop for OnDrop<F> {
-    fn drop(&mut self) {
-        (self.0)();
-    }
 }
 
 fn progress(gauge: &Gauge, began: Instant) -> Progress {

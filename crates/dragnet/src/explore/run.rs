@@ -85,23 +85,25 @@ pub(super) fn run<T: Target>(prepared: &Prepared<T>, control: &Control) -> Verdi
     let options = &prepared.options;
     let workers = options.workers();
     let gauge = Gauge::new();
-    let mut searched = limits::watched(&gauge, options, control, || {
-        quiet::run(|| match options.engine {
-            Engine::Auto => race(prepared, &gauge, workers),
-            engine => explore(prepared, engine, Gauge::shared(&gauge), workers),
-        })
+    let mut searched = limits::watched(&gauge, options, control, || match options.engine {
+        Engine::Auto => race(prepared, &gauge, workers),
+        engine => explore(prepared, engine, Gauge::shared(&gauge), workers),
     });
     if options.engine == Engine::Depth && workers > 1 && searched.explored.found.is_some() {
         // Who met it first depended on timing: what one thread meets first does not.
         let again = Gauge::new();
         let alone = limits::watched(&again, options, control, || {
-            quiet::run(|| explore(prepared, Engine::Depth, Gauge::shared(&again), 1))
+            explore(prepared, Engine::Depth, Gauge::shared(&again), 1)
         });
         if alone.explored.found.is_some() {
             searched = alone;
         }
     }
-    let outcome = quiet::run(|| outcome(prepared, &searched));
+    let outcome = match searched.explored.found {
+        Some(_) => quiet::run(|| outcome(prepared, &searched)),
+        // Nothing of the program has to be run again.
+        None => outcome(prepared, &searched),
+    };
     let state = options
         .keep_state
         .then(|| quiet::run(|| last_state(prepared, &outcome)))

@@ -31,6 +31,7 @@ use crate::target::threads::executor::{Director, Executor, Finish, Program, Tran
 use crate::target::threads::lost;
 use crate::target::threads::operation::{Action, ThreadId};
 use crate::target::threads::state::{Event, State};
+use crate::target::threads::world;
 use races::{Planned, Question, Relation, Witness};
 use tree::{Leg, NodeId, ROOT, Tree};
 
@@ -102,11 +103,10 @@ impl Schedules<'_> {
         };
         let first = lock(&shared.tree).first();
         std::thread::scope(|scope| {
-            let mut first = Some((first, 0));
-            for _ in 0..self.workers {
-                let (shared, first) = (&shared, first.take());
-                scope.spawn(move || super::quiet::silence_tracing(|| self.work(shared, first)));
+            for _ in 1..self.workers {
+                scope.spawn(|| super::quiet::silence_tracing(|| self.work(&shared, None)));
             }
+            self.program.apart(|| self.work(&shared, Some((first, 0))));
         });
         shared
             .explored
@@ -131,11 +131,12 @@ impl Schedules<'_> {
         if !self.follows_races() {
             executor.keep_no_models();
         }
+        let mut asker = None;
         let mut next = first.or_else(|| self.claim(shared));
         while let Some((legs, new)) = next {
-            self.run(shared, &mut executor, legs, new);
+            self.run(shared, &mut executor, &mut asker, legs, new);
             next = self.claim(shared);
-            if executor.is_spoiled() && next.is_some() {
+            if world::is_spoiled() && next.is_some() {
                 std::thread::scope(|scope| {
                     scope.spawn(|| super::quiet::silence_tracing(|| self.work(shared, next)));
                 });
@@ -170,21 +171,28 @@ impl Schedules<'_> {
         }
     }
 
-    /// Runs an execution to answer a question. A thread of the operating system of its own is fit for it.
-    fn ask(&self, question: &Question) -> Option<Relation> {
-        let run = || {
-            let mut executor = Executor::new(Arc::clone(self.program));
+    /// Runs an execution to answer a question, with an executor that is kept for that.
+    fn ask(&self, asker: &mut Option<Executor>, question: &Question) -> Option<Relation> {
+        let ask = |executor: &mut Executor| {
             executor.run(&mut Follow(&question.way));
             question.answer(&executor.state())
         };
-        std::thread::scope(|scope| {
-            let asking = scope.spawn(|| super::quiet::silence_tracing(run));
-            asking.join().ok().flatten()
-        })
+        let new = || Executor::new(Arc::clone(self.program));
+        match world::is_spoiled() {
+            true => self.program.apart(|| ask(&mut new())),
+            false => ask(asker.get_or_insert_with(new)),
+        }
     }
 
     /// Runs one execution, and plans those that follow from it.
-    fn run(&self, shared: &Shared, executor: &mut Executor, legs: Vec<Leg>, new: usize) {
+    fn run(
+        &self,
+        shared: &Shared,
+        executor: &mut Executor,
+        asker: &mut Option<Executor>,
+        legs: Vec<Leg>,
+        new: usize,
+    ) {
         let mut guide = Guide {
             reduction: self.reduction,
             notes_sleep: self.follows_races(),
@@ -217,6 +225,8 @@ impl Schedules<'_> {
             astray,
             ..
         } = guide;
+        // Before anything else is run on this thread.
+        let is_wrong = !blocked && !too_long && !(self.watch)(&state, &finish);
         let merges = self.plans_ahead();
         let is_endless = too_long && self.longest.is_none();
         let races = (self.follows_races() && !is_endless).then(|| {
@@ -226,7 +236,7 @@ impl Schedules<'_> {
         let (mut asked, mut lost_track) = (0, false);
         let mut ask = |question: &Question| {
             asked += 1;
-            let answer = self.ask(question);
+            let answer = self.ask(asker, question);
             lost_track |= answer.is_none();
             answer.unwrap_or(Relation::Conflict)
         };
@@ -269,8 +279,7 @@ impl Schedules<'_> {
         }
         self.gauge.add(0, state.events.len() as u64);
         self.gauge.reach(state.events.len() as u64);
-        let ended = !blocked && !too_long;
-        if ended && !(self.watch)(&state, &finish) && explored.found.is_none() {
+        if is_wrong && explored.found.is_none() {
             explored.found = Some((taken, finish));
         }
     }

@@ -10,6 +10,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use super::{Arc, Director, Executor, Explored, Finish, Schedules, State, Transition, lock};
 use crate::explore::quiet;
 use crate::explore::random::{Draw, LONGEST, Walks};
+use crate::target::threads::world;
 
 /// What the workers share.
 struct Shared<'a> {
@@ -51,9 +52,10 @@ impl Schedules<'_> {
             first: Mutex::default(),
         };
         std::thread::scope(|scope| {
-            for _ in 0..self.workers {
+            for _ in 1..self.workers {
                 scope.spawn(|| quiet::silence_tracing(|| self.draw_some(&shared)));
             }
+            self.program.apart(|| self.draw_some(&shared));
         });
         let explored = shared.explored.into_inner();
         explored.unwrap_or_else(std::sync::PoisonError::into_inner)
@@ -67,7 +69,7 @@ impl Schedules<'_> {
                 return;
             }
             self.draw_one(shared, &mut executor, number);
-            if executor.is_spoiled() {
+            if world::is_spoiled() {
                 // Another thread of the operating system is fit to go on.
                 std::thread::scope(|scope| {
                     scope.spawn(|| quiet::silence_tracing(|| self.draw_some(shared)));

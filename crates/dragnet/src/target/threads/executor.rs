@@ -12,7 +12,7 @@ use super::names::Names;
 use super::operation::{ThreadId, Way};
 use super::state::State;
 use super::trap::{self, Pulse, Trapped};
-use super::world::{Entered, Setting, World};
+use super::world::{self, Entered, Setting, World};
 use crate::panics;
 use crate::system::Failure;
 
@@ -46,7 +46,7 @@ impl Program {
 
     /// Does work in which an execution is run, where it can do no harm.
     pub(crate) fn apart<R: Send>(&self, work: impl FnOnce() -> R + Send) -> R {
-        if !self.spoils.load(Relaxed) {
+        if !self.spoils.load(Relaxed) && !world::is_spoiled() {
             return work();
         }
         let done = std::thread::scope(|scope| scope.spawn(work).join());
@@ -118,11 +118,6 @@ impl Executor {
     /// for it.
     pub(crate) fn weakly_ordered(&self) -> u64 {
         self.world.weakly_ordered()
-    }
-
-    /// Whether this thread of the operating system can run no further execution.
-    pub(crate) fn is_spoiled(&self) -> bool {
-        self.world.is_spoiled()
     }
 
     /// Events need not keep what their objects were before: nobody looks for races.
@@ -267,7 +262,7 @@ impl Executor {
                 // are younger, and have been taken apart before, or are not touched any more either.
                 unsafe { fiber.force_reset() };
             }
-            match self.world.is_spoiled() {
+            match world::is_spoiled() {
                 true => self.program.spoils.store(true, Relaxed),
                 false => self.stacks.push(fiber.into_stack()),
             }

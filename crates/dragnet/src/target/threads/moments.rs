@@ -11,6 +11,7 @@ use super::describe;
 use super::executor::{Director, Executor, Finish, Program, Transition};
 use super::operation::ThreadId;
 use super::state::State;
+use super::world;
 use crate::system::{ComponentId, Failure, FailureKind, System};
 use crate::trace::{Fingerprint, Key, Step, scatter};
 
@@ -169,7 +170,7 @@ impl Moments {
             self.has_drawn.fetch_or(state.has_drawn(), Relaxed);
             look(&state, &along)
         };
-        if !executor.is_spoiled() {
+        if !world::is_spoiled() {
             idle().push(Idle(executor));
         }
         match finish {

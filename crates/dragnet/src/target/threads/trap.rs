@@ -67,11 +67,11 @@ mod signals {
     use corosensei::trap::TrapHandlerRegs;
     use libc::{c_int, c_void, sigaction, siginfo_t, ucontext_t};
 
-    use super::{Cell, Duration, INSIDE, Inside, LOOK, TRAPPED, Trapped, WILL_ABORT};
+    use super::{Duration, INSIDE, Inside, LOOK, TRAPPED, Trapped, WILL_ABORT};
 
     std::thread_local! {
-        /// Whether this thread of the operating system has a stack for handlers.
-        static HAS_OWN_STACK: Cell<bool> = const { Cell::new(false) };
+        /// The stack for handlers of this thread of the operating system, if it has none otherwise.
+        static OWN_STACK: Option<OwnStack> = OwnStack::unless_there_is_one();
     }
 
     /// Ignored by who does not handle it.
@@ -118,9 +118,7 @@ mod signals {
                 handle(signal);
             }
         });
-        if !HAS_OWN_STACK.replace(true) {
-            ensure_own_stack();
-        }
+        OWN_STACK.with(|_| ());
         let patience = u64::try_from(patience.as_millis()).unwrap_or(u64::MAX);
         pulse.patience.store(patience, Relaxed);
         // SAFETY: it has no conditions.
@@ -238,19 +236,39 @@ mod signals {
         }
     }
 
-    /// A handler cannot run on a stack that is full. Threads that `std` starts have another one for it.
-    fn ensure_own_stack() {
-        const BYTES: usize = 64 << 10;
-        // SAFETY: what is given to the system stays there for good.
-        unsafe {
-            let mut present: libc::stack_t = std::mem::zeroed();
-            libc::sigaltstack(ptr::null(), &raw mut present);
-            if present.ss_flags & libc::SS_DISABLE != 0 {
-                let stack = Box::leak(vec![0_u8; BYTES].into_boxed_slice());
-                present.ss_sp = stack.as_mut_ptr().cast();
+    /// A stack for handlers: a thread whose own is full has no room for them.
+    struct OwnStack {
+        /// Only its capacity is used.
+        _memory: Vec<u8>,
+    }
+
+    impl OwnStack {
+        fn unless_there_is_one() -> Option<Self> {
+            const BYTES: usize = 64 << 10;
+            let mut memory: Vec<u8> = Vec::with_capacity(BYTES);
+            // SAFETY: the memory is given to the system until this is dropped.
+            unsafe {
+                let mut present: libc::stack_t = std::mem::zeroed();
+                libc::sigaltstack(ptr::null(), &raw mut present);
+                if present.ss_flags & libc::SS_DISABLE == 0 {
+                    return None;
+                }
+                present.ss_sp = memory.as_mut_ptr().cast();
                 present.ss_size = BYTES;
                 present.ss_flags = 0;
                 libc::sigaltstack(&raw const present, ptr::null_mut());
+            }
+            Some(Self { _memory: memory })
+        }
+    }
+
+    impl Drop for OwnStack {
+        fn drop(&mut self) {
+            // SAFETY: the thread ends, and no handler runs on it now.
+            unsafe {
+                let mut none: libc::stack_t = std::mem::zeroed();
+                none.ss_flags = libc::SS_DISABLE;
+                libc::sigaltstack(&raw const none, ptr::null_mut());
             }
         }
     }

@@ -23,6 +23,8 @@ use crate::trace::scatter;
 
 thread_local! {
     static CURRENT: Cell<*const World> = const { Cell::new(ptr::null()) };
+    /// Whether this thread of the operating system can run no further execution.
+    static SPOILED: Cell<bool> = const { Cell::new(false) };
 }
 
 /// The execution that runs on this thread of the operating system, if one does.
@@ -32,6 +34,11 @@ pub(crate) fn current() -> Option<&'static World> {
     // SAFETY: the pointer is set only while an executor, which owns the world, runs on this thread; the reference does
     // not leave the primitive that asks for it.
     unsafe { world.as_ref() }
+}
+
+/// Whether this thread of the operating system can run no further execution.
+pub(crate) fn is_spoiled() -> bool {
+    SPOILED.get()
 }
 
 /// Makes `world` the execution of this thread of the operating system until it is dropped.
@@ -89,7 +96,7 @@ pub(crate) fn panic_on_the_way_out() {
         && world.is_over()
         && world.state.borrow().thread(world.running()).told > 0
     {
-        world.spoiled.set(true);
+        SPOILED.set(true);
         trap::expect_abort();
     }
 }
@@ -126,8 +133,6 @@ pub(crate) struct World {
     pub(super) setting: Setting,
     names: std::sync::Arc<Names>,
     over: Cell<bool>,
-    /// Whether the thread of the operating system can run no further execution.
-    spoiled: Cell<bool>,
     running: Cell<ThreadId>,
     /// Where the stack of the running thread ends.
     floor: Cell<usize>,
@@ -143,7 +148,6 @@ impl World {
             serial: Serial::register(),
             names,
             over: Cell::new(true),
-            spoiled: Cell::new(false),
             running: Cell::new(Names::MAIN),
             floor: Cell::new(0),
             weakly_ordered: Cell::new(0),
@@ -189,11 +193,6 @@ impl World {
     /// From here on primitives do nothing, and threads are taken apart.
     pub(super) fn end(&self) {
         self.over.set(true);
-    }
-
-    /// Whether the thread of the operating system can run no further execution.
-    pub(super) fn is_spoiled(&self) -> bool {
-        self.spoiled.get()
     }
 
     /// Whether the execution is over, and primitives do nothing.
@@ -375,7 +374,7 @@ impl World {
         };
         if told > PATIENCE {
             // It catches whatever it is told, or never comes to an end: it is left where it is.
-            self.spoiled.set(std::thread::panicking());
+            SPOILED.set(SPOILED.get() || std::thread::panicking());
             self.suspend(me);
         }
         if !is_panicking() {
@@ -426,7 +425,7 @@ impl World {
             }
             Trapped::Blocked => {
                 // Whatever it blocked on may still have this thread of the operating system among those who wait.
-                self.spoiled.set(true);
+                SPOILED.set(true);
                 let patience = self.setting.patience;
                 format!(
                     "{who} has done nothing for {patience:?} that Dragnet sees: does it wait for something real, such as a \
