@@ -231,7 +231,7 @@ impl Schedules<'_> {
         let is_endless = too_long && self.longest.is_none();
         let races = (self.follows_races() && !is_endless).then(|| {
             let witness = Witness::new(&state);
-            (witness.reversals(if merges { 0 } else { new }), witness)
+            (witness.reversals(new), witness)
         });
         let (mut asked, mut lost_track) = (0, false);
         let mut ask = |question: &Question| {

@@ -3,7 +3,6 @@
 use std::panic::{Location, RefUnwindSafe};
 
 use super::handle::Handle;
-use super::model::Model;
 use super::world;
 
 /// Data that its users keep apart themselves, like [`std::cell::UnsafeCell`].
@@ -78,7 +77,7 @@ impl<T: ?Sized> UnsafeCell<T> {
                 data
             }
             Some(world) => {
-                world.access(&self.handle, || Model::Memory, changes, at);
+                world.access(&self.handle, changes, at);
                 world.place(&self.handle, data)
             }
         }

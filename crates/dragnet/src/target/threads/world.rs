@@ -203,17 +203,27 @@ impl World {
 
     /// The running thread comes to data that nothing guards. It fails when another does so, one of them changes it, and
     /// nothing orders the one before the other.
-    pub(crate) fn access(
+    pub(crate) fn access(&self, handle: &Handle, changes: bool, at: &'static Location<'static>) {
+        if let Some(raced) = self.come_to(handle, changes, at) {
+            let message = format!("data race: {raced}");
+            let at = Some(at.to_string());
+            self.fail(Failure::new(FailureKind::Fault, message, at));
+            self.leave_if_over();
+        }
+    }
+
+    /// The running thread comes to data that nothing guards. Says so if another does, one of them changes it, and nothing
+    /// orders the one before the other.
+    pub(super) fn come_to(
         &self,
         handle: &Handle,
-        model: impl FnOnce() -> Model,
         changes: bool,
         at: &'static Location<'static>,
-    ) {
+    ) -> Option<String> {
         if self.over.get() {
-            return;
+            return None;
         }
-        let object = self.object(handle, model);
+        let object = self.object(handle, || Model::Memory);
         self.share(object, handle);
         let me = self.running.get();
         let raced = {
@@ -238,20 +248,17 @@ impl World {
             accesses.push(this);
             raced
         };
-        if let Some(other) = raced {
-            let does = |changes| if changes { "changes" } else { "reads" };
-            let message = format!(
-                "data race: {} {} what {} {} at {}, and nothing orders the one before the other",
+        let does = |changes| if changes { "changes" } else { "reads" };
+        raced.map(|other| {
+            format!(
+                "{} {} what {} {} at {}, and nothing orders the one before the other",
                 self.names.of(me),
                 does(changes),
                 self.names.of(other.thread),
                 does(other.changes),
                 other.at
-            );
-            let at = Some(at.to_string());
-            self.fail(Failure::new(FailureKind::Fault, message, at));
-            self.leave_if_over();
-        }
+            )
+        })
     }
 
     /// The running thread does something to an object that others can notice, and goes on when it is its turn. `None`

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use dragnet::net::{Ipv4Addr, Shutdown, TcpListener, TcpStream};
 use dragnet::sync::mpsc;
-use dragnet::{process, thread};
+use dragnet::{Check, Outcome, Threads, Verdict, process, thread};
 
 use super::{explore, failed, holds_in, with_client};
 
@@ -417,4 +417,43 @@ fn incoming_gives_all_who_connect() {
             assert_eq!(all, [number]);
         }
     });
+}
+
+/// Two threads of a client share a connection; the second one calls `aside` meanwhile.
+fn beside_a_reader(aside: fn(&TcpStream)) -> Verdict {
+    let main = move || {
+        let listener = TcpListener::bind("main:1").unwrap();
+        process::spawn("client", move || {
+            let mut stream = TcpStream::connect("main:1").unwrap();
+            let other = stream.try_clone().unwrap();
+            let other = thread::spawn(move || aside(&other));
+            let mut buffer = [0];
+            let _ = stream.read(&mut buffer);
+            other.join().unwrap();
+        });
+        let (mut stream, _) = listener.accept().unwrap();
+        stream.write_all(b"x").unwrap();
+    };
+    Check::new(Threads::new(main)).run()
+}
+
+#[test]
+fn who_changes_how_a_socket_reads_while_another_reads_is_refused() {
+    let verdict = beside_a_reader(|stream| stream.set_nonblocking(true).unwrap());
+    let Outcome::Inconclusive(why) = &verdict.outcome else {
+        panic!("{verdict}");
+    };
+    assert!(why.contains("how a socket behaves"), "{why}");
+}
+
+#[test]
+fn what_makes_no_difference_to_a_reader_can_be_changed_beside_it() {
+    let verdict = beside_a_reader(|stream| {
+        stream.set_nodelay(true).unwrap();
+        stream
+            .set_write_timeout(Some(Duration::from_secs(1)))
+            .unwrap();
+        stream.set_nonblocking(false).unwrap();
+    });
+    verdict.assert_holds();
 }

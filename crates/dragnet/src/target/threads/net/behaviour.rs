@@ -1,13 +1,23 @@
 //! How sockets behave.
 
 use std::io;
-use std::sync::{Mutex, PoisonError};
+use std::net::SocketAddr;
+use std::panic::Location;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use super::pipe::Wait;
+use crate::target::threads::handle::Handle;
+use crate::target::threads::world;
 
 /// How a socket behaves, for all who have it.
-pub(super) struct Behaviour(Mutex<Options>);
+///
+/// To ask and to say how is nothing that others notice by itself. Threads that do it side by side would have to be followed
+/// in every order, which is not done: it is refused.
+pub(super) struct Behaviour {
+    options: Mutex<Options>,
+    handle: Handle,
+}
 
 #[derive(Clone, Copy)]
 pub(super) struct Options {
@@ -17,32 +27,67 @@ pub(super) struct Options {
     pub(super) nodelay: bool,
     pub(super) ttl: u32,
     pub(super) broadcast: bool,
+    /// Who a socket for datagrams sends to, and hears of.
+    pub(super) peer: Option<SocketAddr>,
 }
 
 impl Behaviour {
     pub(super) fn new() -> Self {
-        Self(Mutex::new(Options {
-            blocks: true,
-            read_timeout: None,
-            write_timeout: None,
-            nodelay: false,
-            ttl: 64,
-            broadcast: false,
-        }))
+        Self {
+            options: Mutex::new(Options {
+                blocks: true,
+                read_timeout: None,
+                write_timeout: None,
+                nodelay: false,
+                ttl: 64,
+                broadcast: false,
+                peer: None,
+            }),
+            handle: Handle::new(),
+        }
     }
 
     pub(super) fn get(&self) -> Options {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        *self.lock()
     }
 
+    /// The same for who goes on by it.
+    pub(super) fn ask(&self, at: &'static Location<'static>) -> Options {
+        self.come(false, at);
+        self.get()
+    }
+
+    #[track_caller]
     pub(super) fn set(&self, change: impl FnOnce(&mut Options)) -> io::Result<()> {
-        change(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner));
+        let mut options = self.lock();
+        let before = *options;
+        change(&mut options);
+        let matters = |options: Options| (options.blocks, options.read_timeout, options.peer);
+        let changes = matters(before) != matters(*options);
+        drop(options);
+        if changes {
+            self.come(true, Location::caller());
+        }
         Ok(())
     }
 
+    fn lock(&self) -> MutexGuard<'_, Options> {
+        self.options.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn come(&self, changes: bool, at: &'static Location<'static>) {
+        if let Some(world) = world::current()
+            && let Some(raced) = world.come_to(&self.handle, changes, at)
+        {
+            world.refuse(format!(
+                "{raced}: how a socket behaves is followed only where a lock or a message orders who changes it"
+            ));
+        }
+    }
+
     /// How long somebody waits who reads.
-    pub(super) fn wait(&self) -> Wait {
-        let options = self.get();
+    pub(super) fn wait(&self, at: &'static Location<'static>) -> Wait {
+        let options = self.ask(at);
         match options.read_timeout {
             _ if !options.blocks => Wait::No,
             Some(time) => Wait::For(time),
@@ -74,6 +119,7 @@ macro_rules! options {
 macro_rules! option {
     ($kind:ident timeouts) => {
         /// How long somebody waits for something to come; under a check the wait comes to either end.
+        #[track_caller]
         pub fn set_read_timeout(&self, time: Option<std::time::Duration>) -> std::io::Result<()> {
             match &self.0 {
                 $kind::Real(real) => real.set_read_timeout(time),
@@ -96,10 +142,14 @@ macro_rules! option {
         }
 
         /// What was said by [`set_read_timeout`](Self::set_read_timeout).
+        #[track_caller]
         pub fn read_timeout(&self) -> std::io::Result<Option<std::time::Duration>> {
             match &self.0 {
                 $kind::Real(real) => real.read_timeout(),
-                $kind::Ours(ours) => Ok(ours.behaviour.get().read_timeout),
+                $kind::Ours(ours) => {
+                    let at = std::panic::Location::caller();
+                    Ok(ours.behaviour.ask(at).read_timeout)
+                }
             }
         }
 
@@ -113,6 +163,7 @@ macro_rules! option {
     };
     ($kind:ident nonblocking) => {
         /// Whether nobody waits, but learns at once that there is nothing.
+        #[track_caller]
         pub fn set_nonblocking(&self, nonblocking: bool) -> std::io::Result<()> {
             match &self.0 {
                 $kind::Real(real) => real.set_nonblocking(nonblocking),

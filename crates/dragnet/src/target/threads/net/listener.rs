@@ -151,7 +151,7 @@ impl TcpListener {
             }
             Listener::Ours(listening) => listening,
         };
-        let wait = listening.behaviour.wait();
+        let wait = listening.behaviour.wait(Location::caller());
         let waiting = &listening.bound.backlog.waiting;
         let accepted = waiting.take(1, wait, Location::caller(), |end| (end.0.take(), true));
         match accepted {

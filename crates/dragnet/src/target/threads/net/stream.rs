@@ -275,7 +275,7 @@ impl End {
             return Ok(0);
         }
         let most = if takes { into.len() } else { 0 };
-        let wait = self.behaviour.wait();
+        let wait = self.behaviour.wait(at);
         let read = self.pipes.incoming.take(most, wait, at, |piece| {
             let size = piece.len().min(into.len());
             into[..size].copy_from_slice(&piece[..size]);

@@ -4,7 +4,7 @@ use std::fmt::{self, Debug};
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::panic::Location;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use super::addresses::{self, Bound, Protocol};
 use super::behaviour::{Behaviour, options};
@@ -47,7 +47,6 @@ enum Kind {
 /// A socket of an execution.
 struct Ours {
     bound: Arc<BoundUdp>,
-    peer: Mutex<Option<SocketAddr>>,
     behaviour: Behaviour,
 }
 
@@ -88,13 +87,9 @@ impl Socket for BoundUdp {
 }
 
 impl Ours {
-    fn peer(&self) -> Option<SocketAddr> {
-        *self.peer.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn connected(&self) -> io::Result<SocketAddr> {
-        self.peer()
-            .ok_or_else(|| io::ErrorKind::NotConnected.into())
+    fn connected(&self, at: &'static Location<'static>) -> io::Result<SocketAddr> {
+        let peer = self.behaviour.ask(at).peer;
+        peer.ok_or_else(|| io::ErrorKind::NotConnected.into())
     }
 
     fn send(
@@ -152,8 +147,8 @@ impl Ours {
     ) -> io::Result<(usize, SocketAddr)> {
         loop {
             let most = if takes { usize::MAX } else { 0 };
-            let peer = self.peer();
-            let wait = self.behaviour.wait();
+            let peer = self.behaviour.ask(at).peer;
+            let wait = self.behaviour.wait(at);
             let received = self.bound.inbox.arrived.take(most, wait, at, |datagram| {
                 let size = datagram.bytes.len().min(into.len());
                 into[..size].copy_from_slice(&datagram.bytes[..size]);
@@ -199,7 +194,6 @@ impl UdpSocket {
         world.keep(&bound);
         let ours = Ours {
             bound,
-            peer: Mutex::new(None),
             behaviour: Behaviour::new(),
         };
         let held = Held::new(ours, seen_at(local, host), None);
@@ -215,10 +209,11 @@ impl UdpSocket {
     }
 
     /// Where it is [connected](Self::connect) to.
+    #[track_caller]
     pub fn peer_addr(&self) -> io::Result<SocketAddr> {
         match &self.0 {
             Kind::Real(real) => real.peer_addr(),
-            Kind::Ours(ours) => ours.connected(),
+            Kind::Ours(ours) => ours.connected(Location::caller()),
         }
     }
 
@@ -235,10 +230,7 @@ impl UdpSocket {
     pub fn connect<A: ToSocketAddrs>(&self, address: A) -> io::Result<()> {
         first_that_works(address, |address| match &self.0 {
             Kind::Real(real) => real.connect(address),
-            Kind::Ours(ours) => {
-                *ours.peer.lock().unwrap_or_else(PoisonError::into_inner) = Some(address);
-                Ok(())
-            }
+            Kind::Ours(ours) => ours.behaviour.set(|options| options.peer = Some(address)),
         })
     }
 
@@ -260,7 +252,11 @@ impl UdpSocket {
     pub fn send(&self, bytes: &[u8]) -> io::Result<usize> {
         match &self.0 {
             Kind::Real(real) => real.send(bytes),
-            Kind::Ours(ours) => ours.send(bytes, ours.connected()?, Location::caller()),
+            Kind::Ours(ours) => ours.send(
+                bytes,
+                ours.connected(Location::caller())?,
+                Location::caller(),
+            ),
         }
     }
 
@@ -279,7 +275,7 @@ impl UdpSocket {
         match &self.0 {
             Kind::Real(real) => real.recv(into),
             Kind::Ours(ours) => {
-                ours.connected()?;
+                ours.connected(Location::caller())?;
                 let (size, _) = ours.receive(into, true, Location::caller())?;
                 Ok(size)
             }
@@ -301,7 +297,7 @@ impl UdpSocket {
         match &self.0 {
             Kind::Real(real) => real.peek(into),
             Kind::Ours(ours) => {
-                ours.connected()?;
+                ours.connected(Location::caller())?;
                 let (size, _) = ours.receive(into, false, Location::caller())?;
                 Ok(size)
             }
