@@ -133,9 +133,9 @@ fn a_loop_without_operations_is_named() {
 type Waits = fn(bool);
 
 /// Loops that look whether something has come, under a lock or by setting a flag that is set.
-fn polls() -> [(&'static str, Waits); 6] {
+fn polls() -> [(&'static str, Waits); 7] {
     use dragnet::sync::atomic::AtomicBool;
-    use dragnet::sync::{Condvar, Mutex, RwLock};
+    use dragnet::sync::{Condvar, LazyLock, Mutex, RwLock};
 
     fn beside<T: Send + Sync + 'static>(shared: T, comes: bool, come: fn(&T), wait: fn(&T)) {
         let shared = Arc::new(shared);
@@ -198,6 +198,18 @@ fn polls() -> [(&'static str, Waits); 6] {
                     guard = back;
                 }
             });
+        }),
+        ("what is made when it is first asked for", |comes| {
+            let come = |come: &(LazyLock<u32>, AtomicU32)| come.1.store(*come.0, SeqCst);
+            let shared = (LazyLock::new((|| 1) as fn() -> u32), AtomicU32::new(0));
+            beside(
+                shared,
+                comes,
+                come,
+                |(one, come)| {
+                    while come.load(SeqCst) != **one {}
+                },
+            );
         }),
         ("a flag that is set again and again", |comes| {
             let come = |taken: &AtomicBool| taken.store(false, SeqCst);

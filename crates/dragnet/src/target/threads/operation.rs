@@ -306,7 +306,10 @@ impl Action {
         let failed = answer == 0;
         let timed_out = way == Ways::TIMEOUT;
         match self {
-            Self::Load | Self::Yield | Self::Look => Effect::look(Aspect::Content),
+            Self::Load | Self::Yield | Self::Look | Self::AwaitDone => {
+                Effect::look(Aspect::Content)
+            }
+            Self::Enter if way == Ways::DONE => Effect::look(Aspect::Content),
             Self::Take { most: 0, .. } | Self::TryTake { most: 0 } => Effect::look(Aspect::Content),
             Self::TryLock | Self::TryRead | Self::TryWrite if failed => Effect::look(Aspect::Whole),
             Self::Lock | Self::Read | Self::Write => Effect::PASS_AND_LOOK,
