@@ -15,6 +15,9 @@
 //! To merge one must know whether steps that were seen in different executions are
 //! on the same object. Objects that are there where the plan begins are the same in all executions that come there; where
 //! others matter, an execution is run in which both steps can be seen.
+//!
+//! So at its best each way to plan has its price: executions that are given up, or those that are run only to compare. Where
+//! it turns out to be high, it is begun anew in the other way.
 
 mod races;
 mod simplest;
@@ -55,6 +58,8 @@ pub(crate) struct Explored {
     pub(crate) cut_deeper: bool,
     /// Whether one was so long that it may have no end.
     pub(crate) is_endless: bool,
+    /// Whether too many executions came to nothing, and it was left at that.
+    is_wasteful: bool,
     /// Whether a thread had to wait because it went round without seeing anything new.
     pub(crate) went_round: bool,
     /// The most operations of one execution that asked for a weaker ordering than they got.
@@ -77,7 +82,24 @@ pub(crate) struct Schedules<'a> {
     pub(crate) watch: &'a (dyn Fn(&State, &Finish) -> bool + Sync),
 }
 
+/// What is planned of an execution in which a race goes the other way.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Planning {
+    /// Its first step, as source sets do. Any number of workers can.
+    First,
+    /// All of its steps, merged with what is planned already, as wake-up trees are. Takes one worker.
+    Whole,
+}
+
+/// Executions that came to nothing are too many when there are so many times as many of them as of others,
+const WASTE: u64 = 2;
+/// and so many more.
+const SMALL_WASTE: u64 = 1_000;
+
 struct Shared {
+    planning: Planning,
+    /// Whether to plan in the other way where too many executions come to nothing.
+    may_change: bool,
     tree: Mutex<Tree>,
     /// Something is open, or all is done.
     news: Condvar,
@@ -89,21 +111,47 @@ struct Shared {
 impl Explored {
     /// Whether nothing more has to be known.
     fn is_over(&self) -> bool {
-        self.found.is_some() || self.is_endless
+        self.found.is_some() || self.is_endless || self.is_wasteful
     }
 }
 
 impl Schedules<'_> {
     pub(crate) fn explore(&self) -> Explored {
+        // Where something may go wrong, what was planned can come out in ways that others have used up.
+        let can_plan_ahead = self.reduction == Reduction::Optimal
+            && self.preemptions.is_none()
+            && self.program.setting.faults.is_none();
+        let (first, other) = match can_plan_ahead && self.workers == 1 {
+            true => (Planning::Whole, Planning::First),
+            false => (Planning::First, Planning::Whole),
+        };
+        let explored = self.explore_planning(first, can_plan_ahead);
+        if !explored.is_wasteful || explored.found.is_some() {
+            return explored;
+        }
+        self.gauge.restart();
+        let mut again = self.explore_planning(other, false);
+        again.blocked_executions += explored.executions + explored.blocked_executions;
+        again.scheduling_points += explored.scheduling_points;
+        again
+    }
+
+    fn explore_planning(&self, planning: Planning, may_change: bool) -> Explored {
         let shared = Shared {
+            planning,
+            may_change,
             tree: Mutex::new(Tree::new(self.lets_sleep())),
             news: Condvar::new(),
             explored: Mutex::default(),
             seen: Mutex::default(),
         };
+        let workers = match planning {
+            Planning::First => self.workers,
+            Planning::Whole => 1,
+        };
         let first = lock(&shared.tree).first();
         std::thread::scope(|scope| {
-            for _ in 1..self.workers {
+            for _ in 1..workers {
                 scope.spawn(|| super::quiet::silence_tracing(|| self.work(&shared, None)));
             }
             self.program.apart(|| self.work(&shared, Some((first, 0))));
@@ -143,14 +191,6 @@ impl Schedules<'_> {
                 return;
             }
         }
-    }
-
-    /// Whether all steps of a reversal are prescribed. Where something may go wrong, what was planned can come out in ways
-    /// that others have used up, and only first steps are planned.
-    fn plans_ahead(&self) -> bool {
-        self.reduction == Reduction::Optimal
-            && self.workers == 1
-            && self.program.setting.faults.is_none()
     }
 
     fn claim(&self, shared: &Shared) -> Option<(Vec<Leg>, usize)> {
@@ -227,7 +267,7 @@ impl Schedules<'_> {
         } = guide;
         // Before anything else is run on this thread.
         let is_wrong = !blocked && !too_long && !(self.watch)(&state, &finish);
-        let merges = self.plans_ahead();
+        let merges = shared.planning == Planning::Whole;
         let is_endless = too_long && self.longest.is_none();
         let races = (self.follows_races() && !is_endless).then(|| {
             let witness = Witness::new(&state);
@@ -277,6 +317,8 @@ impl Schedules<'_> {
             explored.executions += 1;
             self.gauge.add(1, 0);
         }
+        let most = explored.executions * WASTE + SMALL_WASTE;
+        explored.is_wasteful |= shared.may_change && explored.blocked_executions > most;
         self.gauge.add(0, state.events.len() as u64);
         self.gauge.reach(state.events.len() as u64);
         if is_wrong && explored.found.is_none() {

@@ -178,6 +178,16 @@ fn the_last_zero_is_looked_for_in_as_many_ways_as_are_known() {
 }
 
 #[test]
+fn wake_up_trees_take_over_where_too_many_executions_are_given_up() {
+    let program = program(|| last_zero(10));
+    let source = explore(&program, Reduction::Source, 2);
+    let optimal = explore(&program, Reduction::Optimal, 2);
+    assert_eq!(optimal.executions, source.executions);
+    let given_up = [source, optimal].map(|explored| explored.blocked_executions);
+    assert!(given_up[0] > 2 * given_up[1], "{given_up:?}");
+}
+
+#[test]
 fn the_indexer_has_as_many_schedules_as_are_known() {
     assert_eq!(executions(|| indexer(11)), 1);
     assert_eq!(executions(|| indexer(12)), 8);
