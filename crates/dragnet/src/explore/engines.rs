@@ -189,7 +189,8 @@ pub(super) fn explore<T: Target>(
         Engine::Local => taken_apart(prepared),
         _ => None,
     };
-    let explored = if let Some(apart) = apart {
+    #[cfg_attr(not(feature = "threads"), expect(unused_mut))]
+    let mut explored = if let Some(apart) = apart {
         let threads = AtomicUsize::new(workers);
         let (explored, work) = search_parts(prepared, &space, &apart, &gauge, &threads);
         local = Some(work);
@@ -211,6 +212,14 @@ pub(super) fn explore<T: Target>(
             _ => search.breadth(&numbered()),
         }
     };
+    #[cfg(feature = "threads")]
+    if let (None, None, Some((at, turns))) = (
+        &explored.found,
+        explored.left_out,
+        T::moments(&prepared.system).and_then(crate::target::threads::Moments::gave_up),
+    ) {
+        explored.left_out = Some(super::walk::LeftOut::GaveUp { at, turns });
+    }
     Searched {
         explored,
         engine,
@@ -275,6 +284,8 @@ fn search_schedules<T: Target>(
             ended.left_out = Some(LeftOut::NotDrawn);
         } else if ended.left_out.is_none() && explored.is_endless {
             ended.left_out = Some(LeftOut::Endless);
+        } else if let (None, Some((at, turns))) = (ended.left_out, explored.gave_up) {
+            ended.left_out = Some(LeftOut::GaveUp { at, turns });
         } else if ended.left_out.is_none() && explored.cut_deeper {
             ended.left_out = Some(LeftOut::Deeper);
         }

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::ops::Deref;
+use std::panic::{self, AssertUnwindSafe};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -227,7 +228,12 @@ pub(crate) fn watched<R: Send>(
         if let Some(show) = &control.progress
             && shown.elapsed() >= Duration::from_millis(200)
         {
-            show(&progress(gauge, began));
+            let showing = AssertUnwindSafe(|| show(&progress(gauge, began)));
+            if let Err(payload) = panic::catch_unwind(showing) {
+                // Nobody would watch the search any more.
+                gauge.end(Cut::Stopped);
+                panic::resume_unwind(payload);
+            }
             shown = Instant::now();
         }
     })

@@ -227,6 +227,11 @@ fn why(left_out: LeftOut, options: &Options) -> String {
             "an execution has more than {} steps: is there a loop without end? If there is not, a larger depth follows it",
             super::walk::LONGEST
         ),
+        #[cfg(feature = "threads")]
+        LeftOut::GaveUp { at, turns } => format!(
+            "the loop at {at} ends by itself though nothing has changed, and was not followed to that end while others could go \
+             on: Threads::fruitless_turns({turns}) follows it"
+        ),
         LeftOut::Cut(Cut::Time) => "the time limit cut the search short".to_owned(),
         LeftOut::Cut(Cut::Memory) => "the memory limit cut the search short".to_owned(),
         LeftOut::Cut(Cut::Stopped) => "the search was stopped".to_owned(),

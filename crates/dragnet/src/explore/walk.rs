@@ -44,6 +44,13 @@ pub(crate) enum LeftOut {
     /// What comes behind an execution that was so long that it may have no end.
     #[cfg(feature = "threads")]
     Endless,
+    /// What a thread does that had to wait in a loop, though the loop ends by itself.
+    #[cfg(feature = "threads")]
+    GaveUp {
+        at: &'static std::panic::Location<'static>,
+        /// How many turns would have to be followed.
+        turns: u32,
+    },
     /// What a limit cut.
     Cut(Cut),
     /// All executions but those that were drawn.

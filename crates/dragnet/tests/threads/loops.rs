@@ -86,12 +86,16 @@ fn every_engine_says_that_a_loop_was_not_followed() {
         let verdict = Check::new(Threads::new(|| looks(4, true)))
             .engine(engine)
             .run();
-        verdict.assert_holds();
-        let within = verdict.within.join("; ");
+        let Outcome::Inconclusive(why) = &verdict.outcome else {
+            panic!("{engine}: {verdict}");
+        };
         assert!(
-            within.contains("a loop that sees nothing new"),
-            "{engine}: {within}"
+            why.contains("Threads::fruitless_turns(4)"),
+            "{engine}: {why}"
         );
+        let threads = Threads::new(|| looks(4, true)).fruitless_turns(4);
+        let told = described(Check::new(threads).engine(engine));
+        assert!(told.contains("it has given up"), "{engine}: {told}");
     }
 }
 
@@ -272,4 +276,82 @@ fn a_lock_made_of_a_flag_excludes() {
             .run()
             .assert_holds();
     }
+}
+
+#[test]
+fn many_turns_in_which_a_thread_only_sleeps_are_no_deadlock() {
+    let main = || (0..1_000).for_each(|_| thread::sleep(Duration::from_millis(1)));
+    Check::new(Threads::new(main)).run().assert_holds();
+}
+
+#[test]
+fn what_threads_do_after_they_have_slept_is_followed() {
+    let told = described(Check::new(Threads::new(|| {
+        let count = Arc::new(AtomicU32::new(0));
+        let threads = [(); 2].map(|()| {
+            let count = Arc::clone(&count);
+            thread::spawn(move || {
+                for _ in 0..4 {
+                    thread::sleep(Duration::from_millis(10));
+                }
+                let before = count.load(SeqCst);
+                count.store(before + 1, SeqCst);
+            })
+        });
+        for thread in threads {
+            thread.join().unwrap();
+        }
+        assert_eq!(count.load(SeqCst), 2, "an update is lost");
+    })));
+    assert!(told.contains("an update is lost"), "{told}");
+}
+
+#[test]
+fn a_loop_that_ends_by_itself_while_others_go_on_is_not_left_out_silently() {
+    let main = || {
+        let config = Arc::new(AtomicU32::new(0));
+        let locks = Arc::new((dragnet::sync::Mutex::new(0), dragnet::sync::Mutex::new(0)));
+        let others = Arc::clone(&locks);
+        let other = thread::spawn(move || {
+            for _ in 0..20 {
+                config.load(SeqCst);
+            }
+            let _second = others.1.lock().unwrap();
+            let _first = others.0.lock().unwrap();
+        });
+        {
+            let _first = locks.0.lock().unwrap();
+            let _second = locks.1.lock().unwrap();
+        }
+        other.join().unwrap();
+    };
+    let verdict = Check::new(Threads::new(main)).run();
+    let Outcome::Inconclusive(why) = &verdict.outcome else {
+        panic!("{verdict}");
+    };
+    assert!(
+        why.contains("Threads::fruitless_turns(3) follows it"),
+        "{why}"
+    );
+    let told = described(Check::new(Threads::new(main).fruitless_turns(3)));
+    assert!(told.contains("waits for the 2nd mutex of"), "{told}");
+}
+
+#[test]
+fn a_thread_that_has_looked_before_still_waits_in_a_loop() {
+    let main = || {
+        let come = Arc::new(AtomicU32::new(0));
+        let other = Arc::clone(&come);
+        let other = thread::spawn(move || other.store(1, SeqCst));
+        for _ in 0..3 {
+            if come.load(SeqCst) == 1 {
+                break;
+            }
+        }
+        while come.load(SeqCst) == 0 {
+            thread::yield_now();
+        }
+        other.join().unwrap();
+    };
+    Check::new(Threads::new(main)).run().assert_holds();
 }

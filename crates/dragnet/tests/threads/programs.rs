@@ -100,7 +100,7 @@ fn a_deadlock_says_who_holds_what_and_who_waits_where() {
         "{told:?}"
     );
     assert!(
-        told[1].starts_with("other waits for the mutex of"),
+        told[1].starts_with("other waits for the 2nd mutex of"),
         "{told:?}"
     );
 }

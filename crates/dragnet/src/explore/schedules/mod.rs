@@ -33,7 +33,7 @@ use crate::options::Reduction;
 use crate::target::threads::executor::{Director, Executor, Finish, Program, Transition};
 use crate::target::threads::lost;
 use crate::target::threads::operation::{Action, ThreadId};
-use crate::target::threads::state::{Event, State};
+use crate::target::threads::state::{Event, GaveUp, State};
 use crate::target::threads::world;
 use races::{Planned, Question, Relation, Witness};
 use tree::{Leg, NodeId, ROOT, Tree};
@@ -62,6 +62,8 @@ pub(crate) struct Explored {
     is_wasteful: bool,
     /// Whether a thread had to wait because it went round without seeing anything new.
     pub(crate) went_round: bool,
+    /// Where a thread had to wait because of that, though it would have gone on by itself.
+    pub(crate) gave_up: Option<GaveUp>,
     /// The most operations of one execution that asked for a weaker ordering than they got.
     pub(crate) weakly_ordered: u64,
     /// Whether a thread has drawn a random number.
@@ -301,6 +303,7 @@ impl Schedules<'_> {
         }
         let mut explored = lock(&shared.explored);
         explored.went_round |= state.went_round;
+        explored.gave_up = explored.gave_up.max(state.gave_up);
         explored.has_drawn |= state.has_drawn();
         explored.weakly_ordered = explored.weakly_ordered.max(executor.weakly_ordered());
         explored.blocked_executions += asked;
@@ -480,7 +483,7 @@ impl Director for Guide<'_> {
             // Where it does not go on because it would see nothing new, it is as if it had not been planned.
             let goes_round = |thread| {
                 let pending = state.pending(thread);
-                pending.is_some_and(|pending| state.goes_round(thread, &pending, 0))
+                pending.is_some_and(|pending| state.goes_round(thread, &pending))
             };
             self.astray = known.is_some_and(|(thread, _)| {
                 let mut enabled = enabled.iter();

@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use super::describe;
 use super::executor::{Director, Executor, Finish, Program, Transition};
 use super::operation::ThreadId;
-use super::state::State;
+use super::state::{GaveUp, State};
 use super::world;
 use crate::system::{ComponentId, Failure, FailureKind, System};
 use crate::trace::{Fingerprint, Key, Step, scatter};
@@ -21,6 +21,8 @@ pub struct Moments {
     idle: Mutex<Vec<Idle>>,
     /// Whether a thread has had to wait because it went round without seeing anything new.
     went_round: AtomicBool,
+    /// Where a thread had to wait because of that, though it would have gone on by itself.
+    gave_up: Mutex<Option<GaveUp>>,
     /// Whether a thread has drawn a random number.
     has_drawn: AtomicBool,
 }
@@ -116,6 +118,7 @@ impl Moments {
             program: Arc::new(program),
             idle: Mutex::default(),
             went_round: AtomicBool::new(false),
+            gave_up: Mutex::default(),
             has_drawn: AtomicBool::new(false),
         }
     }
@@ -128,6 +131,11 @@ impl Moments {
         let round = went_round.then(|| super::round_bound(setting.fruitless_turns));
         let drawn = has_drawn.then(|| super::seed_bound(setting.seed));
         round.into_iter().chain(drawn).collect()
+    }
+
+    /// Where a thread had to wait in a loop, though it would have gone on by itself.
+    pub(crate) fn gave_up(&self) -> Option<GaveUp> {
+        *self.gave_up.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(crate) fn program(&self) -> &Arc<Program> {
@@ -167,6 +175,10 @@ impl Moments {
         let seen = {
             let state = executor.state();
             self.went_round.fetch_or(state.went_round, Relaxed);
+            if state.gave_up.is_some() {
+                let mut known = self.gave_up.lock().unwrap_or_else(PoisonError::into_inner);
+                *known = state.gave_up.max(*known);
+            }
             self.has_drawn.fetch_or(state.has_drawn(), Relaxed);
             look(&state, &along)
         };

@@ -306,9 +306,8 @@ impl Action {
         let failed = answer == 0;
         let timed_out = way == Ways::TIMEOUT;
         match self {
-            Self::Load | Self::Yield | Self::Look | Self::AwaitDone => {
-                Effect::look(Aspect::Content)
-            }
+            Self::Yield => Effect::NOTHING,
+            Self::Load | Self::Look | Self::AwaitDone => Effect::look(Aspect::Content),
             Self::Enter if way == Ways::DONE => Effect::look(Aspect::Content),
             Self::Take { most: 0, .. } | Self::TryTake { most: 0 } => Effect::look(Aspect::Content),
             Self::TryLock | Self::TryRead | Self::TryWrite if failed => Effect::look(Aspect::Whole),

@@ -1,5 +1,7 @@
 //! Whether a thread goes round and round.
 
+use std::panic::Location;
+
 use super::operation::Operation;
 
 /// How many times as often a thread goes round that does not let others go first.
@@ -42,6 +44,12 @@ impl Effect {
             changes: None,
         }
     }
+
+    /// Nobody can notice it, and the thread sees nothing by it.
+    pub(crate) const NOTHING: Self = Self {
+        sees: None,
+        changes: None,
+    };
 
     /// The thread comes or goes, and sees the content by that.
     pub(crate) const PASS_AND_LOOK: Self = Self {
@@ -93,8 +101,12 @@ pub(super) struct Round {
     pub(super) seen: Vec<Sight>,
     /// Where it came round first.
     head: Option<Sight>,
+    /// What has come again since it last came round there.
+    stray: Option<Sight>,
     /// How often it has come round.
-    turns: u32,
+    pub(super) turns: u32,
+    /// Whether it has gone on only because nobody else could, and after all of them.
+    pub(super) alone: bool,
     /// Whether it has let others go first, or time pass, since then.
     pub(super) steps_aside: bool,
 }
@@ -113,18 +125,32 @@ impl Round {
     pub(super) fn begin(&mut self) {
         self.seen.clear();
         self.head = None;
+        self.stray = None;
         self.turns = 0;
+        self.alone = false;
         self.steps_aside = false;
     }
 
-    /// Whether it has come round so often, for a thread that lets others go first each time. One that does not may be about
-    /// to end, and has more turns.
-    pub(super) fn has_turned(&self, turns: u32) -> bool {
-        let patience = match self.steps_aside {
+    /// For how many turns it goes round for each one of a thread that lets others go first each time. One that does not may be
+    /// about to end.
+    pub(super) fn patience(&self) -> u32 {
+        match self.steps_aside {
             true => 1,
             false => WITHOUT_STEPPING_ASIDE,
-        };
-        self.turns >= turns.saturating_mul(patience)
+        }
+    }
+
+    /// Whether it has come round so often, for its [patience](Self::patience).
+    pub(super) fn has_turned(&self, turns: u32) -> bool {
+        self.turns >= turns.saturating_mul(self.patience())
+    }
+
+    /// Where it began, if the thread leaves it with an operation though nothing has changed.
+    pub(super) fn is_left_by(&self, operation: &Operation) -> Option<&'static Location<'static>> {
+        let head = self.head.filter(|_| self.alone)?;
+        let mut seen = self.seen.iter();
+        let is_inside = seen.any(|seen| seen.operation == *operation);
+        (!is_inside).then_some(head.operation.at)
     }
 
     /// Whether it comes round with an operation.
@@ -142,7 +168,16 @@ impl Round {
                     self.seen.drain(..at);
                     self.head = Some(sight);
                 }
-                self.turns += u32::from(self.head == Some(sight));
+                if self.head == Some(sight) {
+                    self.turns += 1;
+                    self.stray = None;
+                } else if self.stray == Some(sight) {
+                    // It goes round somewhere else by now.
+                    self.begin();
+                    self.seen.push(sight);
+                } else {
+                    self.stray.get_or_insert(sight);
+                }
             }
             Some(_) => {
                 self.begin();

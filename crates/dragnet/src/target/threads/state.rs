@@ -41,6 +41,9 @@ pub(crate) struct State {
     fruitless_turns: u32,
     /// Whether a thread had to wait because it went round without seeing anything new.
     pub(crate) went_round: bool,
+    /// Where a thread went round that went on only after all others, and left by itself though nothing had changed; and for
+    /// how many turns it would have had to be followed.
+    pub(crate) gave_up: Option<GaveUp>,
     /// Whether time has passed for anybody.
     pub(super) time_passes: bool,
     /// A thread that has just been spawned and has not begun.
@@ -59,6 +62,9 @@ pub(super) struct Static {
     pub(super) object: Option<ObjectId>,
     pub(super) copy: Option<statics::Copy>,
 }
+
+/// Where a loop begins that has an end of its own, and the turns after which it comes to it.
+pub(crate) type GaveUp = (&'static Location<'static>, u32);
 
 pub(super) type Body = Box<dyn FnOnce()>;
 
@@ -175,6 +181,7 @@ impl State {
             failure: None,
             fruitless_turns,
             went_round: false,
+            gave_up: None,
             time_passes: false,
             newborn: None,
             statics: HashMap::new(),
@@ -195,6 +202,7 @@ impl State {
         self.faults = None;
         self.failure = None;
         self.went_round = false;
+        self.gave_up = None;
         self.time_passes = false;
         self.newborn = None;
         self.statics.clear();
@@ -289,11 +297,12 @@ impl State {
                 .any(spawned_later)
     }
 
-    /// How many of the objects before one are of the same kind and were made at the same place.
+    /// How many of the objects before one are of the same kind and were made on the same line.
     pub(crate) fn siblings_before(&self, id: ObjectId) -> usize {
         let this = self.object(id);
+        let line = |object: &Object| object.made.map(|made| (made.file(), made.line()));
         let is_sibling = |other: &&Object| {
-            other.made == this.made && discriminant(&other.model) == discriminant(&this.model)
+            line(other) == line(this) && discriminant(&other.model) == discriminant(&this.model)
         };
         let before = self.objects[..id.0 as usize].iter();
         before.filter(is_sibling).count()
@@ -354,7 +363,7 @@ impl State {
                 let Some(pending) = thread.pending else {
                     continue;
                 };
-                if thread.round.has_turned(patience) && self.goes_round(id, &pending, patience) {
+                if thread.round.has_turned(patience) && self.goes_round(id, &pending) {
                     in_vain = true;
                     continue;
                 }
@@ -385,14 +394,14 @@ impl State {
         }
     }
 
-    /// Whether a thread has gone round so often and would see nothing new if it did so again.
-    pub(crate) fn goes_round(&self, thread: ThreadId, pending: &Operation, turns: u32) -> bool {
+    /// Whether a thread has gone round and would see nothing new if it did so again.
+    pub(crate) fn goes_round(&self, thread: ThreadId, pending: &Operation) -> bool {
         let round = &self.thread(thread).round;
         let is_same = |seen: &Sight| {
             let object = self.object(seen.operation.object);
             object.versions.of(seen.aspect) == seen.version
         };
-        round.has_turned(turns) && round.is_closed_by(pending) && round.seen.iter().all(is_same)
+        round.is_closed_by(pending) && round.seen.iter().all(is_same)
     }
 
     /// Whether nothing but its own patience keeps a thread from going on.
@@ -508,12 +517,25 @@ impl State {
         match by {
             Some(by) => self.clocks.join(row, self.events[by as usize].row),
             None => {
+                let known = self.clocks.row(row).to_vec();
                 for other in self.threads.iter().flatten() {
                     self.clocks.join(row, other.row);
                 }
+                // Once it goes on where it did not know of all others, what it does next comes in no other order.
+                let alone = known != self.clocks.row(row);
+                self.thread_mut(thread).round.alone |= alone;
             }
         }
         Some(Stirred { seen, by })
+    }
+
+    /// Takes note if a thread that went on after all others leaves its round by itself.
+    fn note_leaving(&mut self, thread: ThreadId, operation: &Operation) {
+        let this = self.thread_mut(thread);
+        if let Some(head) = this.round.is_left_by(operation) {
+            let turns = this.round.turns / this.round.patience() + 1;
+            self.gave_up.get_or_insert((head, turns));
+        }
     }
 
     /// The first event to change what somebody has seen.
@@ -629,13 +651,16 @@ impl State {
         if self.time_passes {
             self.hear_of_time(thread, row);
         }
+        if effect == Effect::CHANGE || sight.is_some() {
+            self.note_leaving(thread, &operation);
+        }
         let this = self.thread_mut(thread);
         if effect == Effect::CHANGE {
             std::mem::swap(&mut this.round, &mut this.round_before);
             this.round.begin();
         }
+        this.round.steps_aside |= action.steps_aside(way);
         if let Some(sight) = sight {
-            this.round.steps_aside |= action.steps_aside(way);
             this.round.see(sight);
         }
         this.row = row;

@@ -249,7 +249,7 @@ pub(super) fn awaited(state: &State, thread: ThreadId, names: &Names) -> Option<
     let pending = state.pending(thread)?;
     let it = object(state, pending.object, names);
     let what = match pending.action {
-        _ if state.can_go_on(thread) && state.goes_round(thread, &pending, 1) => {
+        _ if state.can_go_on(thread) && state.goes_round(thread, &pending) => {
             format!("{it} to change, and goes round until it does")
         }
         Action::Lock | Action::Read | Action::Write | Action::Enter => {

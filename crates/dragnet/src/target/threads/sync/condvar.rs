@@ -123,6 +123,7 @@ impl Condvar {
         while condition(guard.judged()) {
             guard = self.wait(guard)?;
         }
+        guard.note_change();
         Ok(guard)
     }
 
@@ -149,6 +150,7 @@ impl Condvar {
     {
         loop {
             if !condition(guard.judged()) {
+                guard.note_change();
                 return Ok((guard, WaitTimeoutResult(false)));
             }
             let (waited, result) = self.wait_timeout(guard, time)?;

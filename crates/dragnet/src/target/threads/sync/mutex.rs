@@ -152,6 +152,11 @@ impl<T: ?Sized> DerefMut for MutexGuard<'_, T> {
 }
 
 impl<T: ?Sized> MutexGuard<'_, T> {
+    /// What it guards may have been changed.
+    pub(super) fn note_change(&mut self) {
+        self.guarding = Guarding::Changed;
+    }
+
     /// What it guards, for who only wants to know whether to wait.
     pub(super) fn judged(&mut self) -> &mut T {
         // SAFETY: who has the guard is alone with the data.
