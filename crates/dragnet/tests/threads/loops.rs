@@ -81,21 +81,29 @@ fn a_short_loop_that_does_not_yield_is_followed_to_its_end() {
 }
 
 #[test]
-fn every_engine_says_that_a_loop_was_not_followed() {
+fn every_engine_follows_a_loop_that_ends_by_itself() {
     for engine in [Engine::Schedules, Engine::Breadth, Engine::Depth] {
-        let verdict = Check::new(Threads::new(|| looks(4, true)))
+        let told = described(Check::new(Threads::new(|| looks(5, true))).engine(engine));
+        assert!(told.contains("it has given up"), "{engine}: {told}");
+    }
+    for reduction in Reduction::ALL {
+        let check = Check::new(Threads::new(|| looks(40, true))).reduction(reduction);
+        let told = described(check);
+        assert!(told.contains("it has given up"), "{reduction}: {told}");
+    }
+}
+
+#[test]
+fn a_loop_that_ends_by_itself_very_late_is_not_left_out_silently() {
+    for engine in [Engine::Schedules, Engine::Depth] {
+        let verdict = Check::new(Threads::new(|| looks(1_500, true)))
             .engine(engine)
             .run();
         let Outcome::Inconclusive(why) = &verdict.outcome else {
             panic!("{engine}: {verdict}");
         };
-        assert!(
-            why.contains("Threads::fruitless_turns(4)"),
-            "{engine}: {why}"
-        );
-        let threads = Threads::new(|| looks(4, true)).fruitless_turns(4);
-        let told = described(Check::new(threads).engine(engine));
-        assert!(told.contains("it has given up"), "{engine}: {told}");
+        let advice = "Threads::fruitless_turns(1500) follows it";
+        assert!(why.contains(advice), "{engine}: {why}");
     }
 }
 
@@ -105,9 +113,9 @@ fn an_execution_without_end_is_no_hang() {
         let stop = Arc::new(AtomicU32::new(0));
         let other = Arc::clone(&stop);
         let other = thread::spawn(move || other.store(1, SeqCst));
-        let turns = AtomicU32::new(0);
         while stop.load(SeqCst) == 0 {
-            turns.fetch_add(1, SeqCst);
+            // One that nobody has seen before.
+            AtomicU32::new(0).store(1, SeqCst);
         }
         other.join().unwrap();
     };
@@ -307,13 +315,13 @@ fn what_threads_do_after_they_have_slept_is_followed() {
 }
 
 #[test]
-fn a_loop_that_ends_by_itself_while_others_go_on_is_not_left_out_silently() {
+fn what_comes_after_a_loop_that_ends_by_itself_is_followed() {
     let main = || {
         let config = Arc::new(AtomicU32::new(0));
         let locks = Arc::new((dragnet::sync::Mutex::new(0), dragnet::sync::Mutex::new(0)));
         let others = Arc::clone(&locks);
         let other = thread::spawn(move || {
-            for _ in 0..20 {
+            for _ in 0..900 {
                 config.load(SeqCst);
             }
             let _second = others.1.lock().unwrap();
@@ -325,16 +333,167 @@ fn a_loop_that_ends_by_itself_while_others_go_on_is_not_left_out_silently() {
         }
         other.join().unwrap();
     };
-    let verdict = Check::new(Threads::new(main)).run();
-    let Outcome::Inconclusive(why) = &verdict.outcome else {
-        panic!("{verdict}");
-    };
-    assert!(
-        why.contains("Threads::fruitless_turns(3) follows it"),
-        "{why}"
-    );
-    let told = described(Check::new(Threads::new(main).fruitless_turns(3)));
+    let told = described(Check::new(Threads::new(main)));
     assert!(told.contains("waits for the 2nd mutex of"), "{told}");
+}
+
+/// The same function is called to look a few times, and to look until something has come.
+#[test]
+fn one_place_may_be_two_loops() {
+    fn poll(come: &AtomicU32, most: Option<u32>) -> bool {
+        let mut turns = 0;
+        while come.load(SeqCst) == 0 {
+            turns += 1;
+            if most.is_some_and(|most| turns > most) {
+                return false;
+            }
+            thread::yield_now();
+        }
+        true
+    }
+    for most in [5, 40] {
+        let main = move || {
+            let come = Arc::new(AtomicU32::new(0));
+            let other = Arc::clone(&come);
+            let other = thread::spawn(move || other.store(1, SeqCst));
+            if !poll(&come, Some(most)) {
+                assert!(poll(&come, None));
+            }
+            other.join().unwrap();
+        };
+        Check::new(Threads::new(main)).run().assert_holds();
+    }
+}
+
+#[test]
+fn a_loop_that_ends_when_its_time_is_over_is_followed() {
+    use dragnet::time::Instant;
+
+    let main = || {
+        let come = Arc::new(AtomicU32::new(0));
+        let other = Arc::clone(&come);
+        let other = thread::spawn(move || other.store(1, SeqCst));
+        let end = Instant::now() + Duration::from_millis(20);
+        let mut seen = false;
+        while !seen && Instant::now() < end {
+            thread::sleep(Duration::from_millis(1));
+            seen = come.load(SeqCst) == 1;
+        }
+        other.join().unwrap();
+        assert!(seen, "its time is over");
+    };
+    let told = described(Check::new(Threads::new(main)));
+    assert!(told.contains("its time is over"), "{told}");
+}
+
+/// Threads that change something in each turn until they are told to stop.
+fn busy() -> [(&'static str, fn(bool)); 6] {
+    use dragnet::sync::Mutex;
+    use std::collections::VecDeque;
+
+    struct Shared {
+        queue: Mutex<VecDeque<u32>>,
+        slot: Mutex<Option<u32>>,
+        count: AtomicU32,
+        done: AtomicU32,
+        stop: AtomicU32,
+    }
+
+    fn beside(workers: usize, stops: bool, work: fn(&Shared), main: fn(&Shared)) {
+        let shared = Arc::new(Shared {
+            queue: Mutex::default(),
+            slot: Mutex::default(),
+            count: AtomicU32::new(0),
+            done: AtomicU32::new(0),
+            stop: AtomicU32::new(0),
+        });
+        let workers: Vec<_> = (0..workers)
+            .map(|_| {
+                let shared = Arc::clone(&shared);
+                thread::spawn(move || {
+                    while shared.stop.load(SeqCst) == 0 {
+                        work(&shared);
+                        thread::yield_now();
+                    }
+                })
+            })
+            .collect();
+        main(&shared);
+        if stops {
+            shared.stop.store(1, SeqCst);
+        }
+        for worker in workers {
+            worker.join().unwrap();
+        }
+    }
+
+    [
+        ("one that counts", |stops| {
+            let count = |shared: &Shared| _ = shared.count.fetch_add(1, SeqCst);
+            beside(1, stops, count, |_| {});
+        }),
+        ("two that count together", |stops| {
+            let count = |shared: &Shared| _ = shared.count.fetch_add(1, SeqCst);
+            beside(2, stops, count, |_| {});
+        }),
+        ("one that takes from a queue", |stops| {
+            let pop = |shared: &Shared| {
+                if shared.queue.lock().unwrap().pop_front().is_some() {
+                    shared.done.fetch_add(1, SeqCst);
+                }
+            };
+            beside(1, stops, pop, |shared| {
+                shared.queue.lock().unwrap().push_back(1);
+                while shared.done.load(SeqCst) == 0 {
+                    thread::yield_now();
+                }
+            });
+        }),
+        ("two that take from a queue", |stops| {
+            let pop = |shared: &Shared| _ = shared.queue.lock().unwrap().pop_front();
+            beside(2, stops, pop, |_| {});
+        }),
+        ("one that empties a queue for who waits for that", |stops| {
+            let pop = |shared: &Shared| _ = shared.queue.lock().unwrap().pop_front();
+            beside(1, stops, pop, |shared| {
+                shared.queue.lock().unwrap().push_back(1);
+                while !shared.queue.lock().unwrap().is_empty() {
+                    thread::yield_now();
+                }
+            });
+        }),
+        ("one that takes what is there", |stops| {
+            let take = |shared: &Shared| _ = shared.slot.lock().unwrap().take();
+            beside(1, stops, take, |shared| {
+                *shared.slot.lock().unwrap() = Some(1)
+            });
+        }),
+    ]
+}
+
+#[test]
+fn threads_that_change_something_until_they_are_stopped_have_an_end_of_schedules() {
+    for (what, main) in busy() {
+        for reduction in [Reduction::Source, Reduction::Optimal] {
+            let verdict = Check::new(Threads::new(move || main(true)))
+                .reduction(reduction)
+                .run();
+            assert!(verdict.holds(), "{what}: {verdict}");
+            println!("{what}: {verdict}");
+        }
+    }
+}
+
+#[test]
+fn threads_that_change_something_and_are_never_stopped_are_named() {
+    for (what, main) in busy() {
+        let verdict = Check::new(Threads::new(move || main(false))).run();
+        let violation = verdict.violation();
+        let told = violation.map(|violation| violation.describe());
+        let told = told.unwrap_or_else(|| panic!("{what}: {verdict}"));
+        println!("{what}: {told}");
+        assert!(told.contains("goes round"), "{what}: {told}");
+    }
 }
 
 #[test]

@@ -102,6 +102,8 @@ struct Shared {
     planning: Planning,
     /// Whether to plan in the other way where too many executions come to nothing.
     may_change: bool,
+    /// How much was known of the program's loops.
+    lessons: u64,
     tree: Mutex<Tree>,
     /// Something is open, or all is done.
     news: Condvar,
@@ -114,6 +116,15 @@ impl Explored {
     /// Whether nothing more has to be known.
     fn is_over(&self) -> bool {
         self.found.is_some() || self.is_endless || self.is_wasteful
+    }
+
+    /// What it comes to when it is begun anew, because it came to nothing.
+    fn before(self, gauge: &Gauge, again: impl FnOnce() -> Self) -> Self {
+        gauge.restart();
+        let mut again = again();
+        again.blocked_executions += self.executions + self.blocked_executions;
+        again.scheduling_points += self.scheduling_points;
+        again
     }
 }
 
@@ -128,20 +139,33 @@ impl Schedules<'_> {
             false => (Planning::First, Planning::Whole),
         };
         let explored = self.explore_planning(first, can_plan_ahead);
-        if !explored.is_wasteful || explored.found.is_some() {
-            return explored;
+        match explored.is_wasteful && explored.found.is_none() {
+            true => explored.before(self.gauge, || self.explore_planning(other, false)),
+            false => explored,
         }
-        self.gauge.restart();
-        let mut again = self.explore_planning(other, false);
-        again.blocked_executions += explored.executions + explored.blocked_executions;
-        again.scheduling_points += explored.scheduling_points;
-        again
     }
 
+    /// The same, begun anew whenever something was learnt of the program's loops by which earlier executions would have
+    /// gone otherwise.
     fn explore_planning(&self, planning: Planning, may_change: bool) -> Explored {
+        let lessons = self.program.loops.lessons();
+        let explored = self.explore_knowing(lessons, planning, may_change);
+        match explored.found.is_none() && self.has_learnt(lessons) && !self.gauge.must_end() {
+            true => explored.before(self.gauge, || self.explore_planning(planning, may_change)),
+            false => explored,
+        }
+    }
+
+    /// Whether something was learnt of the program's loops since.
+    fn has_learnt(&self, lessons: u64) -> bool {
+        self.program.loops.lessons() != lessons
+    }
+
+    fn explore_knowing(&self, lessons: u64, planning: Planning, may_change: bool) -> Explored {
         let shared = Shared {
             planning,
             may_change,
+            lessons,
             tree: Mutex::new(Tree::new(self.lets_sleep())),
             news: Condvar::new(),
             explored: Mutex::default(),
@@ -199,7 +223,7 @@ impl Schedules<'_> {
         let mut tree = lock(&shared.tree);
         loop {
             let over = self.gauge.must_end() || lock(&shared.explored).is_over();
-            if over || tree.is_done() {
+            if over || tree.is_done() || self.has_learnt(shared.lessons) {
                 shared.news.notify_all();
                 return None;
             }
@@ -308,7 +332,8 @@ impl Schedules<'_> {
         explored.weakly_ordered = explored.weakly_ordered.max(executor.weakly_ordered());
         explored.blocked_executions += asked;
         explored.questions += asked;
-        if (astray || lost_track) && explored.found.is_none() {
+        let is_lost = (astray || lost_track) && !self.has_learnt(shared.lessons);
+        if is_lost && explored.found.is_none() {
             explored.found = Some((taken.clone(), Finish::Failed(lost())));
         }
         explored.scheduling_points += state.events.len() as u64;

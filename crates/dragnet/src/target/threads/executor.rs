@@ -8,6 +8,8 @@ use std::time::Duration;
 use corosensei::stack::{DefaultStack, Stack};
 use corosensei::{Coroutine, CoroutineResult};
 
+use super::loops::{FAR, FAR_ACTING, Loops, Probed};
+use super::moments::lost;
 use super::names::Names;
 use super::operation::{ThreadId, Way};
 use super::state::State;
@@ -21,6 +23,7 @@ pub(crate) struct Program {
     pub(crate) main: Box<dyn Fn() + Send + Sync>,
     pub(crate) setting: Setting,
     pub(crate) names: Arc<Names>,
+    pub(crate) loops: Arc<Loops>,
     /// Whether an execution has spoilt the thread of the operating system that it ran on.
     spoils: AtomicBool,
     /// Whether a thread has been seen to wait for something real.
@@ -38,6 +41,7 @@ impl Program {
             main,
             setting,
             names: Arc::default(),
+            loops: Arc::default(),
             spoils: AtomicBool::new(false),
             blocks: AtomicBool::new(false),
             leaves: AtomicBool::new(false),
@@ -77,6 +81,23 @@ pub(crate) enum Finish {
 
 type Fiber = Coroutine<(), (), (), DefaultStack>;
 
+/// Does work on another thread of the operating system, while this one waits.
+fn elsewhere<R>(work: impl FnOnce() -> R) -> R {
+    struct Carried<T>(T);
+    // SAFETY: the one thread waits while the other uses it, and nothing in it belongs to a thread of the operating system.
+    unsafe impl<T> Send for Carried<T> {}
+    let work = Carried(work);
+    let run = move || {
+        let Carried(work) = { work };
+        Carried(work())
+    };
+    let done = std::thread::scope(|scope| scope.spawn(run).join());
+    match done {
+        Ok(Carried(done)) => done,
+        Err(panic) => std::panic::resume_unwind(panic),
+    }
+}
+
 /// Runs executions of one program, one after the other, on one thread of the operating system.
 pub(crate) struct Executor {
     program: Arc<Program>,
@@ -95,7 +116,7 @@ pub(crate) struct Executor {
 
 impl Executor {
     pub(crate) fn new(program: Arc<Program>) -> Self {
-        let world = World::new(program.setting.clone(), Arc::clone(&program.names));
+        let world = World::new(&program);
         Self {
             program,
             world: Box::new(world),
@@ -132,7 +153,18 @@ impl Executor {
 
     /// Runs the program once.
     pub(crate) fn run(&mut self, director: &mut dyn Director) -> Finish {
-        panics::quietly(|| {
+        self.run_from(Vec::new(), None, director)
+    }
+
+    /// Runs the program along decisions that have been taken, and on from there as a director says. Where a thread goes
+    /// round a loop of which nobody knows whether it ends by itself, that is found out first.
+    fn run_from(
+        &mut self,
+        mut taken: Vec<Transition>,
+        mut wonders: Option<ThreadId>,
+        director: &mut dyn Director,
+    ) -> Finish {
+        let finish = panics::quietly(|| {
             let world = &raw const *self.world;
             // SAFETY: the world is boxed and lives as long as this executor.
             let _entered = Entered::new(unsafe { &*world });
@@ -143,14 +175,116 @@ impl Executor {
                 false => patience,
             };
             let _watched = trap::on_duty(&pulse, patience);
-            let program = Arc::clone(&self.program);
-            self.is_abandoned = self.program.leaves.load(Relaxed);
-            self.world.begin(Box::new(move || (program.main)()));
-            self.start_newborn();
-            let finish = self.conduct(director);
-            self.take_apart();
-            finish
-        })
+            loop {
+                if let Some(thread) = wonders.take()
+                    && !self.probe(&taken, thread)
+                {
+                    return Some(Finish::Failed(lost()));
+                }
+                if world::is_spoiled() && !taken.is_empty() {
+                    return None;
+                }
+                let finish = self.run_on(&taken, director);
+                wonders = self.world.state().borrow_mut().wonders.take();
+                if wonders.is_none() {
+                    return Some(finish);
+                }
+                taken = self.taken();
+                if world::is_spoiled() {
+                    return None;
+                }
+            }
+        });
+        finish.unwrap_or_else(|| elsewhere(|| self.run_from(taken, wonders, director)))
+    }
+
+    /// The decisions of the last execution.
+    fn taken(&self) -> Vec<Transition> {
+        let state = self.state();
+        let events = state.events.iter();
+        events.map(|event| (event.thread, event.way)).collect()
+    }
+
+    fn begin(&mut self) {
+        let program = Arc::clone(&self.program);
+        self.is_abandoned = self.program.leaves.load(Relaxed);
+        self.world.begin(Box::new(move || (program.main)()));
+        self.start_newborn();
+    }
+
+    /// Runs the program along decisions that have been taken, and on from there, up to where it must be known whether a
+    /// loop ends by itself.
+    fn run_on(&mut self, taken: &[Transition], director: &mut dyn Director) -> Finish {
+        self.begin();
+        let finish = match self.follow(taken) {
+            Ok(()) => self.conduct(director),
+            Err(finish) => finish,
+        };
+        self.take_apart();
+        finish
+    }
+
+    /// Goes the way of an earlier execution.
+    fn follow(&mut self, taken: &[Transition]) -> Result<(), Finish> {
+        for &(thread, way) in taken {
+            let mut state = self.world.state().borrow_mut();
+            if let Some(failure) = &state.failure {
+                return Err(Finish::Failed(failure.clone()));
+            }
+            if !state.allows(thread, way) {
+                return Err(Finish::Failed(lost()));
+            }
+            state.perform(thread, way);
+            drop(state);
+            self.go_on(thread);
+        }
+        Ok(())
+    }
+
+    /// Finds out whether a thread that goes round leaves its loop by itself, in an execution that goes the way of an
+    /// earlier one, and in which nobody else goes on then. False where it did not come there again.
+    fn probe(&mut self, taken: &[Transition], thread: ThreadId) -> bool {
+        self.begin();
+        let came_there = self.follow(taken).is_ok() && self.go_on_alone(thread);
+        self.take_apart();
+        came_there
+    }
+
+    fn go_on_alone(&mut self, thread: ThreadId) -> bool {
+        let (this, operations) = {
+            let state = self.world.state().borrow();
+            let Some(this) = state.loop_of(thread) else {
+                return false;
+            };
+            (this, state.thread(thread).round.operations())
+        };
+        let mut probed = Probed::Left {
+            turns: 0,
+            acts: false,
+        };
+        for step in 0.. {
+            let mut state = self.world.state().borrow_mut();
+            let round = &state.thread(thread).round;
+            if state.failure.is_some() || round.operations() != operations {
+                break;
+            }
+            let (turns, acts) = (round.turns, round.acts());
+            probed = Probed::Left { turns, acts };
+            let far = if acts { FAR_ACTING } else { FAR };
+            if step >= far {
+                probed = Probed::Spins { acts };
+                break;
+            }
+            let Some(way) = state.same_way(thread) else {
+                break;
+            };
+            state.perform(thread, way);
+            drop(state);
+            self.go_on(thread);
+        }
+        let places = operations.iter().map(|operation| operation.at);
+        self.program.loops.learn(this, probed, places);
+        true
     }
 
     fn conduct(&mut self, director: &mut dyn Director) -> Finish {
@@ -162,6 +296,9 @@ impl Executor {
                     return Finish::Failed(failure.clone());
                 }
                 state.enabled(&mut self.ways, enabled);
+                if state.wonders.is_some() {
+                    return Finish::Left;
+                }
                 if enabled.is_empty() {
                     let mut threads = state.order.iter();
                     return match threads.all(|&thread| state.thread(thread).ended) {

@@ -11,6 +11,7 @@ pub(crate) mod executor;
 pub(crate) mod handle;
 pub mod hint;
 pub(crate) mod host;
+mod loops;
 pub(crate) mod model;
 mod moments;
 pub(crate) mod names;

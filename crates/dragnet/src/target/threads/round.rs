@@ -2,7 +2,8 @@
 
 use std::panic::Location;
 
-use super::operation::Operation;
+use super::loops::Nature;
+use super::operation::{ObjectId, Operation};
 
 /// How many times as often a thread goes round that does not let others go first.
 pub(super) const WITHOUT_STEPPING_ASIDE: u32 = 8;
@@ -94,21 +95,26 @@ impl Versions {
     }
 }
 
-/// What a thread has seen since it last did something, or saw something new: whether it goes round and round.
+/// How many operations a loop may consist of, so that it is seen to be one.
+const LONGEST_LOOP: usize = 128;
+
+/// What a thread has done and seen since it last saw something new: whether it goes round and round.
 #[derive(Default)]
 pub(super) struct Round {
-    /// What it saw, where, and how often that had changed by then.
+    /// What it saw, where, and how often that had changed by then. What it changed itself is nothing new to it.
     pub(super) seen: Vec<Sight>,
-    /// Where it came round first.
-    head: Option<Sight>,
+    /// Which of them it came to again first.
+    head: Option<usize>,
     /// What has come again since it last came round there.
-    stray: Option<Sight>,
+    stray: Option<usize>,
     /// How often it has come round.
     pub(super) turns: u32,
     /// Whether it has gone on only because nobody else could, and after all of them.
     pub(super) alone: bool,
     /// Whether it has let others go first, or time pass, since then.
     pub(super) steps_aside: bool,
+    /// What is known of the loop.
+    pub(super) nature: Option<Nature>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -118,17 +124,26 @@ pub(crate) struct Sight {
     pub(crate) aspect: Aspect,
     /// How often that had changed by then.
     pub(crate) version: u32,
+    /// Whether the thread has changed something by it.
+    pub(super) acts: bool,
 }
 
 impl Round {
-    /// The thread has done something, or seen something new.
-    pub(super) fn begin(&mut self) {
+    /// The thread has done something that is new each time.
+    pub(super) fn forget(&mut self) {
         self.seen.clear();
         self.head = None;
         self.stray = None;
         self.turns = 0;
         self.alone = false;
         self.steps_aside = false;
+        self.nature = None;
+    }
+
+    /// The thread has seen something new.
+    fn begin(&mut self, sight: Sight) {
+        self.forget();
+        self.seen.push(sight);
     }
 
     /// For how many turns it goes round for each one of a thread that lets others go first each time. One that does not may be
@@ -142,48 +157,92 @@ impl Round {
 
     /// Whether it has come round so often, for its [patience](Self::patience).
     pub(super) fn has_turned(&self, turns: u32) -> bool {
-        self.turns >= turns.saturating_mul(self.patience())
+        self.head.is_some() && self.turns >= turns.saturating_mul(self.patience())
     }
 
-    /// Where it began, if the thread leaves it with an operation though nothing has changed.
-    pub(super) fn is_left_by(&self, operation: &Operation) -> Option<&'static Location<'static>> {
-        let head = self.head.filter(|_| self.alone)?;
+    /// Where it began.
+    pub(super) fn head(&self) -> Option<&'static Location<'static>> {
+        self.head.map(|head| self.seen[head].operation.at)
+    }
+
+    /// Whether the thread changes something in each turn.
+    pub(super) fn acts(&self) -> bool {
+        self.seen.iter().any(|sight| sight.acts)
+    }
+
+    /// What it consists of.
+    pub(super) fn operations(&self) -> Vec<Operation> {
+        self.seen.iter().map(|sight| sight.operation).collect()
+    }
+
+    /// Whether an operation is one of the round.
+    pub(super) fn has(&self, operation: &Operation) -> bool {
+        self.position(operation).is_some()
+    }
+
+    /// What the thread saw by an operation.
+    pub(super) fn sight(&self, operation: &Operation) -> Option<Sight> {
+        self.position(operation).map(|at| self.seen[at])
+    }
+
+    fn position(&self, operation: &Operation) -> Option<usize> {
         let mut seen = self.seen.iter();
-        let is_inside = seen.any(|seen| seen.operation == *operation);
-        (!is_inside).then_some(head.operation.at)
+        seen.rposition(|seen| seen.operation == *operation)
     }
 
     /// Whether it comes round with an operation.
     pub(super) fn is_closed_by(&self, operation: &Operation) -> bool {
-        self.head.is_some_and(|head| head.operation == *operation)
+        self.head
+            .is_some_and(|head| self.seen[head].operation == *operation)
     }
 
-    /// The thread has looked at something.
-    pub(super) fn see(&mut self, sight: Sight) {
-        let same = |seen: &Sight| seen.operation == sight.operation;
-        match self.seen.iter().position(same) {
-            Some(at) if self.seen[at] == sight => {
-                if self.head.is_none() {
-                    // What it saw before it came here first is not part of the round.
-                    self.seen.drain(..at);
-                    self.head = Some(sight);
-                }
-                if self.head == Some(sight) {
-                    self.turns += 1;
-                    self.stray = None;
-                } else if self.stray == Some(sight) {
-                    // It goes round somewhere else by now.
-                    self.begin();
-                    self.seen.push(sight);
-                } else {
-                    self.stray.get_or_insert(sight);
-                }
+    /// The thread has changed something itself: that is nothing new to it.
+    pub(super) fn change(&mut self, object: ObjectId, effect: Effect) {
+        let of_object = |sight: &&mut Sight| sight.operation.object == object;
+        for sight in self.seen.iter_mut().filter(of_object) {
+            sight.version += u32::from(effect.alters(sight.aspect));
+        }
+    }
+
+    /// Undoes the same. An operation that was thought to change something was only a look.
+    pub(super) fn take_back_change(&mut self, operation: &Operation, effect: Effect) {
+        for sight in &mut self.seen {
+            if sight.operation.object == operation.object {
+                sight.version -= u32::from(effect.alters(sight.aspect));
             }
-            Some(_) => {
-                self.begin();
+            sight.acts &= sight.operation != *operation;
+        }
+    }
+
+    /// The thread has looked at something, or changed it.
+    pub(super) fn see(&mut self, sight: Sight) {
+        let Some(at) = self.position(&sight.operation) else {
+            if self.seen.len() >= LONGEST_LOOP {
+                self.begin(sight);
+            } else {
                 self.seen.push(sight);
             }
-            None => self.seen.push(sight),
+            return;
+        };
+        let known = self.seen[at];
+        if (known.aspect, known.version) != (sight.aspect, sight.version) {
+            self.begin(sight);
+            return;
+        }
+        self.seen[at].acts |= sight.acts;
+        let head = *self.head.get_or_insert_with(|| {
+            // What it saw before it came here first is not part of the round.
+            self.seen.drain(..at);
+            0
+        });
+        if self.seen[head].operation == sight.operation {
+            self.turns += 1;
+            self.stray = None;
+        } else if self.stray == Some(at) {
+            // It goes round somewhere else by now.
+            self.begin(sight);
+        } else {
+            self.stray.get_or_insert(at);
         }
     }
 }

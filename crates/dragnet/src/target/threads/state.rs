@@ -6,12 +6,14 @@ use std::mem::discriminant;
 use std::panic::Location;
 use std::ptr;
 use std::rc::Rc;
+use std::sync::Arc;
 use std::time::Duration;
 
 use corosensei::Yielder;
 
 use super::clocks::{Clocks, Row};
 use super::host::Host;
+use super::loops::{Loop, Loops, Nature};
 use super::model::{EventId, Model};
 use super::net::{Addresses, Label};
 use super::operation::{Action, CLASSES, ObjectId, Operation, ProcessId, ThreadId, Way, Ways};
@@ -20,7 +22,7 @@ use super::statics;
 use crate::system::Failure;
 use crate::trace::scatter;
 
-/// How often a thread goes round though nobody else can go on, before that is hopeless.
+/// How often a thread goes round a loop without an end of its own though nobody else can go on, before that is hopeless.
 const HOPELESS: u32 = 100;
 
 /// What an execution consists of. It stays when the execution is over, for whoever looks at it.
@@ -39,10 +41,12 @@ pub(crate) struct State {
     pub(super) failure: Option<Failure>,
     /// How often a thread may go round without seeing anything new while others can go on.
     fruitless_turns: u32,
+    loops: Arc<Loops>,
+    /// A thread that is about to wait in a loop that may end by itself.
+    pub(super) wonders: Option<ThreadId>,
     /// Whether a thread had to wait because it went round without seeing anything new.
     pub(crate) went_round: bool,
-    /// Where a thread went round that went on only after all others, and left by itself though nothing had changed; and for
-    /// how many turns it would have had to be followed.
+    /// Where a thread had to wait in a loop that ends by itself, and for how many turns it would have had to be followed.
     pub(crate) gave_up: Option<GaveUp>,
     /// Whether time has passed for anybody.
     pub(super) time_passes: bool,
@@ -97,9 +101,14 @@ pub(crate) struct Thread {
     pub(super) yielder: *const Yielder<(), ()>,
     /// How often it has been told that the execution is over.
     pub(super) told: u32,
-    round: Round,
-    /// The same before its last operation, if that did something.
-    round_before: Round,
+    /// How much of its stack it used when it came to its last operation.
+    pub(super) depth: usize,
+    /// Its last event.
+    latest: EventId,
+    pub(super) round: Round,
+    /// How many threads that go round without end and change something in each turn are behind what it does, itself
+    /// included, each because of the one before.
+    generation: u32,
     pub(super) time: Duration,
     /// What time it was for it at each of its events, if time has passed for anybody.
     times: Vec<Duration>,
@@ -154,6 +163,8 @@ pub(crate) struct Event {
     /// How many objects there were before it.
     pub(crate) objects: u32,
     pub(crate) effect: Effect,
+    /// That of its thread.
+    generation: u32,
     /// Why its thread went on, if it had gone round.
     pub(crate) stirred: Option<Stirred>,
 }
@@ -168,7 +179,7 @@ pub(crate) struct Stirred {
 }
 
 impl State {
-    pub(super) fn new(fruitless_turns: u32) -> Self {
+    pub(super) fn new(fruitless_turns: u32, loops: Arc<Loops>) -> Self {
         Self {
             threads: Vec::new(),
             order: Vec::new(),
@@ -180,6 +191,8 @@ impl State {
             faults: None,
             failure: None,
             fruitless_turns,
+            loops,
+            wonders: None,
             went_round: false,
             gave_up: None,
             time_passes: false,
@@ -201,6 +214,7 @@ impl State {
         self.addresses.clear();
         self.faults = None;
         self.failure = None;
+        self.wonders = None;
         self.went_round = false;
         self.gave_up = None;
         self.time_passes = false;
@@ -356,42 +370,127 @@ impl State {
     /// The ways in which threads can go on. Those that go round without seeing anything new wait for the others.
     pub(super) fn enabled(&mut self, ways: &mut Vec<Way>, enabled: &mut Vec<(ThreadId, Way)>) {
         enabled.clear();
-        for (patience, last) in [(self.fruitless_turns, false), (HOPELESS, true)] {
-            let mut in_vain = false;
-            for &id in &self.order {
-                let thread = self.thread(id);
-                let Some(pending) = thread.pending else {
-                    continue;
-                };
-                if thread.round.has_turned(patience) && self.goes_round(id, &pending) {
-                    in_vain = true;
-                    continue;
-                }
-                let model = &self.object(pending.object).model;
-                if let Some(way) = pending.action.only_way() {
-                    if model.allows(id, pending.action, way) {
-                        enabled.push((id, way));
-                    }
-                    continue;
-                }
-                ways.clear();
-                model.ways(id, pending.action, ways);
-                if pending.action == Action::NotifyOne {
-                    ways.sort_unstable_by_key(|&way| self.thread(ThreadId(way)).hash);
-                }
-                enabled.extend(ways.iter().map(|&way| (id, way)));
-            }
-            self.went_round |= in_vain;
-            if last {
-                // One after the other: what they see of each other while they go round is nothing new.
-                let first = enabled.iter().map(|next| next.0);
-                let first = first.min_by_key(|&id| self.thread(id).hash);
-                enabled.retain(|next| Some(next.0) == first);
-            }
-            if !in_vain || !enabled.is_empty() {
-                return;
+        let mut in_vain = false;
+        for at in 0..self.order.len() {
+            let id = self.order[at];
+            if self.waits_in_loop(id) {
+                in_vain = true;
+            } else {
+                self.ways_of(id, ways, enabled);
             }
         }
+        self.went_round |= in_vain;
+        if !enabled.is_empty() || !in_vain {
+            return;
+        }
+        // One at a time, whoever has waited longest: what they see of each other while they go round is nothing new.
+        let mut next = None;
+        for &id in &self.order {
+            let latest = self.thread(id).latest;
+            let is_next = next.is_none_or(|other| latest < self.thread(other).latest);
+            if is_next && self.can_go_on(id) && !self.is_hopeless(id) {
+                next = Some(id);
+            }
+        }
+        if let Some(next) = next {
+            self.ways_of(next, ways, enabled);
+        }
+    }
+
+    /// The ways in which a thread can go on, but for its patience.
+    pub(super) fn ways_of(
+        &self,
+        id: ThreadId,
+        ways: &mut Vec<Way>,
+        out: &mut Vec<(ThreadId, Way)>,
+    ) {
+        let Some(pending) = self.thread(id).pending else {
+            return;
+        };
+        let model = &self.object(pending.object).model;
+        if let Some(way) = pending.action.only_way() {
+            if model.allows(id, pending.action, way) {
+                out.push((id, way));
+            }
+            return;
+        }
+        ways.clear();
+        model.ways(id, pending.action, ways);
+        if pending.action == Action::NotifyOne {
+            ways.sort_unstable_by_key(|&way| self.thread(ThreadId(way)).hash);
+        }
+        out.extend(ways.iter().map(|&way| (id, way)));
+    }
+
+    /// Whether a thread goes round without seeing anything new, in a loop that has no end of its own. Where that is not
+    /// known, it [wonders](Self::wonders).
+    fn waits_in_loop(&mut self, id: ThreadId) -> bool {
+        let thread = self.thread(id);
+        let Some(pending) = thread.pending else {
+            return false;
+        };
+        if !thread.round.has_turned(self.fruitless_turns) || !self.goes_round(id, &pending) {
+            return false;
+        }
+        let turns = thread.round.turns;
+        let nature = self.nature_of_loop(id);
+        if turns <= nature.ends_after || !self.can_go_on(id) {
+            return false;
+        }
+        if !nature.spins {
+            self.wonders = Some(id);
+        }
+        if let (Some(turns), Some(head)) = (nature.late_end, self.thread(id).round.head()) {
+            self.note_gave_up(id, head, turns);
+        }
+        true
+    }
+
+    /// The loop that a thread goes round.
+    pub(super) fn loop_of(&self, id: ThreadId) -> Option<Loop> {
+        let thread = self.thread(id);
+        let at = thread.round.head()?;
+        let depth = thread.depth;
+        Some(Loop {
+            thread: id,
+            at,
+            depth,
+        })
+    }
+
+    /// What is known of the loop that a thread goes round, at whose beginning it is.
+    fn nature_of_loop(&mut self, id: ThreadId) -> Nature {
+        let round = &self.thread(id).round;
+        let known = round
+            .nature
+            .filter(|nature| nature.spins || round.turns <= nature.ends_after);
+        known.unwrap_or_else(|| {
+            let this = self.loop_of(id);
+            let nature = this.and_then(|this| self.loops.nature(&this));
+            let nature = nature.unwrap_or_default();
+            self.thread_mut(id).round.nature = Some(nature);
+            nature
+        })
+    }
+
+    /// Whether a thread has gone round so often that it goes on only because of something new, or after all others.
+    fn has_gone_round(&mut self, id: ThreadId, operation: &Operation) -> bool {
+        let round = &self.thread(id).round;
+        let (is_closed, turns) = (round.is_closed_by(operation), round.turns);
+        is_closed
+            && round.has_turned(self.fruitless_turns)
+            && turns > self.nature_of_loop(id).ends_after
+    }
+
+    /// Whether there is no hope that a thread that goes round leaves its loop.
+    fn is_hopeless(&self, id: ThreadId) -> bool {
+        let round = &self.thread(id).round;
+        let nature = round.nature.unwrap_or_default();
+        let known = nature.late_end.map_or(nature.ends_after, |end| end + 1);
+        let is_at_head = self
+            .pending(id)
+            .is_some_and(|pending| round.is_closed_by(&pending));
+        is_at_head && round.has_turned(HOPELESS) && round.turns > known
     }
 
     /// Whether a thread has gone round and would see nothing new if it did so again.
@@ -406,12 +505,42 @@ impl State {
 
     /// Whether nothing but its own patience keeps a thread from going on.
     pub(super) fn can_go_on(&self, thread: ThreadId) -> bool {
-        self.pending(thread).is_some_and(|pending| {
-            let mut ways = Vec::new();
-            let model = &self.object(pending.object).model;
-            model.ways(thread, pending.action, &mut ways);
-            !ways.is_empty()
-        })
+        let Some(pending) = self.pending(thread) else {
+            return false;
+        };
+        match pending.action.only_way() {
+            Some(way) => self
+                .object(pending.object)
+                .model
+                .allows(thread, pending.action, way),
+            None => !self.open_ways(thread).is_empty(),
+        }
+    }
+
+    /// The same in one way.
+    pub(super) fn allows(&self, thread: ThreadId, way: Way) -> bool {
+        self.open_ways(thread).contains(&(thread, way))
+    }
+
+    fn open_ways(&self, thread: ThreadId) -> Vec<(ThreadId, Way)> {
+        let mut open = Vec::new();
+        if self.pending(thread).is_some() {
+            self.ways_of(thread, &mut Vec::new(), &mut open);
+        }
+        open
+    }
+
+    /// The way in which a thread went on when it last did what it has come to, or else any, if it can go on at all.
+    pub(super) fn same_way(&self, thread: ThreadId) -> Option<Way> {
+        let open = self.open_ways(thread);
+        let pending = self.pending(thread)?;
+        let events = self.object(pending.object).events.iter().rev();
+        let mut events = events.map(|&event| &self.events[event as usize]);
+        let last = events.find(|event| event.thread == thread && event.operation == pending);
+        let mut ways = open.iter().map(|&(_, way)| way);
+        ways.clone()
+            .find(|&way| last.is_some_and(|last| last.way == way))
+            .or_else(|| ways.next_back())
     }
 
     pub(super) fn add_object(
@@ -471,8 +600,10 @@ impl State {
             values: None,
             yielder: ptr::null(),
             told: 0,
+            depth: 0,
+            latest: 0,
             round: Round::default(),
-            round_before: Round::default(),
+            generation: 0,
             time,
             times: Vec::new(),
             sockets: 0,
@@ -505,10 +636,10 @@ impl State {
     /// A thread that went round goes on because something has changed, and comes after that; or because nobody else can go
     /// on, and comes after all.
     fn stir(&mut self, thread: ThreadId, operation: &Operation, row: Row) -> Option<Stirred> {
-        let round = &self.thread(thread).round;
-        if !round.is_closed_by(operation) || !round.has_turned(self.fruitless_turns) {
+        if !self.has_gone_round(thread, operation) {
             return None;
         }
+        let round = &self.thread(thread).round;
         let seen: Rc<[Sight]> = round.seen.iter().copied().collect();
         let by = seen
             .iter()
@@ -531,16 +662,30 @@ impl State {
 
     /// Takes note if a thread that went on after all others leaves its round by itself.
     fn note_leaving(&mut self, thread: ThreadId, operation: &Operation) {
-        let this = self.thread_mut(thread);
-        if let Some(head) = this.round.is_left_by(operation) {
-            let turns = this.round.turns / this.round.patience() + 1;
-            self.gave_up.get_or_insert((head, turns));
+        let round = &self.thread(thread).round;
+        if let Some(head) = round.head()
+            && round.alone
+            && !round.has(operation)
+        {
+            self.note_gave_up(thread, head, round.turns);
         }
+    }
+
+    fn note_gave_up(&mut self, thread: ThreadId, head: &'static Location<'static>, turns: u32) {
+        let turns = turns / self.thread(thread).round.patience() + 1;
+        self.gave_up = self.gave_up.max(Some((head, turns)));
     }
 
     /// The first event to change what somebody has seen.
     fn first_change(&self, sight: &Sight) -> Option<EventId> {
-        self.changes(sight).nth(sight.version as usize)
+        let object = self.object(sight.operation.object);
+        let since = object
+            .versions
+            .of(sight.aspect)
+            .checked_sub(sight.version + 1)?;
+        let alters = |event: &EventId| self.events[*event as usize].effect.alters(sight.aspect);
+        let mut changes = object.events.iter().copied().rev().filter(alters);
+        changes.nth(since as usize)
     }
 
     /// All events that have changed what somebody has seen, also before that.
@@ -560,14 +705,8 @@ impl State {
         let operation = last.operation;
         let known = &mut self.objects[operation.object.0 as usize];
         known.versions.discount(effect);
-        let sight = Sight {
-            operation,
-            aspect: Aspect::Content,
-            version: known.versions.of(Aspect::Content),
-        };
-        let this = self.thread_mut(thread);
-        std::mem::swap(&mut this.round, &mut this.round_before);
-        this.round.see(sight);
+        let round = &mut self.thread_mut(thread).round;
+        round.take_back_change(&operation, effect);
     }
 
     /// The threads of a process stop where they are: that comes after all that they have done.
@@ -597,12 +736,10 @@ impl State {
         };
         let outcome = known.model.perform(thread, action, way, event);
         let effect = action.effect(way, outcome.answer);
-        let sight = effect.sees.map(|aspect| Sight {
-            operation,
-            aspect,
-            version: known.versions.of(aspect),
-        });
-        known.versions.count(effect);
+        let effect = match effect == Effect::CHANGE || effect.sees.is_some() {
+            true => self.unless_stale(thread, &operation, effect),
+            false => effect,
+        };
         let row = self.clocks.after(row);
         let stirred = self.stir(thread, &operation, row);
         let known = &mut self.objects[object.0 as usize];
@@ -646,26 +783,81 @@ impl State {
             before,
             objects: self.objects.len() as u32,
             effect,
+            generation: self.thread(thread).generation,
             stirred,
         });
         if self.time_passes {
             self.hear_of_time(thread, row);
         }
-        if effect == Effect::CHANGE || sight.is_some() {
-            self.note_leaving(thread, &operation);
-        }
+        self.go_on_with_round(thread, &operation, way, effect);
         let this = self.thread_mut(thread);
-        if effect == Effect::CHANGE {
-            std::mem::swap(&mut this.round, &mut this.round_before);
-            this.round.begin();
-        }
-        this.round.steps_aside |= action.steps_aside(way);
-        if let Some(sight) = sight {
-            this.round.see(sight);
-        }
+        this.latest = event;
         this.row = row;
         this.answer = outcome.answer;
         this.values = None;
         this.ended = action == Action::End;
+    }
+
+    /// Takes note of what an operation is to the round of its thread.
+    fn go_on_with_round(
+        &mut self,
+        thread: ThreadId,
+        operation: &Operation,
+        way: Way,
+        effect: Effect,
+    ) {
+        let acts = effect == Effect::CHANGE;
+        let versions = &mut self.objects[operation.object.0 as usize].versions;
+        versions.count(effect);
+        let aspect = effect.sees.or(acts.then_some(Aspect::Content));
+        let sight = aspect.map(|aspect| Sight {
+            operation: *operation,
+            aspect,
+            version: versions.of(aspect),
+            acts,
+        });
+        if sight.is_some() {
+            self.note_leaving(thread, operation);
+        }
+        let round = &mut self.thread_mut(thread).round;
+        if effect.changes.is_some() {
+            round.change(operation.object, effect);
+        }
+        round.steps_aside |= operation.action.steps_aside(way);
+        match sight {
+            // One way comes after the other here, and none of them is like another.
+            Some(_) if matches!(operation.action, Action::Choose(_)) => round.forget(),
+            Some(sight) => round.see(sight),
+            None => {}
+        }
+    }
+
+    /// What an operation was, or only a look where the change is nothing new to anybody: where a thread goes round without
+    /// end and makes the same change in each turn, or does so only because of others like it.
+    fn unless_stale(&mut self, thread: ThreadId, operation: &Operation, effect: Effect) -> Effect {
+        if !self.loops.is_busy(thread, operation.at) {
+            self.thread_mut(thread).generation = 0;
+            return effect;
+        }
+        let this = self.thread(thread);
+        let sight = this.round.sight(operation);
+        let noticed = sight.and_then(|sight| self.first_change(&sight));
+        let generation = match noticed {
+            Some(event) => self.events[event as usize].generation + 1,
+            None => this.generation.max(1),
+        };
+        self.thread_mut(thread).generation = generation;
+        let has_echoed = generation >= self.fruitless_turns.max(2);
+        match effect == Effect::CHANGE && (has_echoed || self.has_turned_in_vain(thread)) {
+            true => Effect::look(Aspect::Content),
+            false => effect,
+        }
+    }
+
+    /// Whether a thread has gone round so often that nothing which it does there is new.
+    fn has_turned_in_vain(&self, thread: ThreadId) -> bool {
+        let round = &self.thread(thread).round;
+        let nature = round.nature.unwrap_or_default();
+        round.has_turned(self.fruitless_turns) && nature.spins && round.turns > nature.ends_after
     }
 }

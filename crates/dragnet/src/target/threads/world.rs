@@ -4,11 +4,13 @@ use std::any::Any;
 use std::cell::{Cell, RefCell};
 use std::panic::{self, AssertUnwindSafe, Location};
 use std::ptr;
+use std::sync::Arc;
 use std::time::Duration;
 
 use corosensei::Yielder;
 
 use super::clocks::Row;
+use super::executor::Program;
 use super::handle::{Handle, Serial};
 use super::host::Host;
 use super::model::Model;
@@ -131,7 +133,7 @@ pub(crate) struct Setting {
 pub(crate) struct World {
     serial: Serial,
     pub(super) setting: Setting,
-    names: std::sync::Arc<Names>,
+    names: Arc<Names>,
     over: Cell<bool>,
     running: Cell<ThreadId>,
     /// Where the stack of the running thread ends.
@@ -143,16 +145,18 @@ pub(crate) struct World {
 }
 
 impl World {
-    pub(super) fn new(setting: Setting, names: std::sync::Arc<Names>) -> Self {
+    pub(super) fn new(program: &Program) -> Self {
+        let setting = program.setting.clone();
+        let loops = Arc::clone(&program.loops);
         Self {
             serial: Serial::register(),
-            names,
+            names: Arc::clone(&program.names),
             over: Cell::new(true),
             running: Cell::new(Names::MAIN),
             floor: Cell::new(0),
             weakly_ordered: Cell::new(0),
             told: Cell::new(false),
-            state: RefCell::new(State::new(setting.fruitless_turns)),
+            state: RefCell::new(State::new(setting.fruitless_turns, loops)),
             setting,
         }
     }
@@ -334,7 +338,9 @@ impl World {
         }
         {
             let mut state = self.state.borrow_mut();
-            state.thread_mut(me).pending = Some(Operation { object, action, at });
+            let this = state.thread_mut(me);
+            this.pending = Some(Operation { object, action, at });
+            this.depth = &raw const here as usize - self.floor.get();
         }
         self.suspend(me);
         if self.over.get() {
@@ -472,6 +478,7 @@ impl World {
             let (child, hash) = self.names.child(me, which, known.as_deref());
             let this = state.thread_mut(me);
             this.children += 1;
+            this.round.forget();
             let (row, time) = (this.row, this.time);
             state.add_thread(child, hash, name, process, row, time);
             state.thread_mut(child).parent = Some((me, which));

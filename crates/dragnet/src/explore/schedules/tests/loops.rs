@@ -23,11 +23,18 @@ enum Act {
     UntilNotified,
     /// Sets a flag for as long as it adds to something.
     Spin(usize),
+    /// Looks a few times whether a value is no longer zero, and gives up.
+    Tries(usize),
+    /// Goes round until a value is no longer zero, and adds to another one in each turn.
+    Ticks(usize),
+    /// The same under a lock, as if it changed what is there.
+    Polls(usize),
 }
 
 struct Shared {
     cells: [AtomicUsize; 2],
     flag: AtomicUsize,
+    ticks: AtomicUsize,
     locks: [OurMutex<usize>; 2],
     changed: OurCondvar,
     written: RwLock<usize>,
@@ -97,6 +104,22 @@ fn act(id: usize, acts: &[Act], shared: &Shared) {
                 shared.flag.store(0, SeqCst);
                 turns + seen
             }
+            Act::Tries(cell) => {
+                let mut looks = (0..5).map(|_| {
+                    thread::yield_now();
+                    shared.cells[cell].load(SeqCst)
+                });
+                looks.position(|seen| seen > 0).unwrap_or(5)
+            }
+            Act::Ticks(cell) => until(true, || {
+                shared.ticks.fetch_add(1, SeqCst);
+                shared.cells[cell].load(SeqCst)
+            }),
+            Act::Polls(lock) => until(true, || {
+                let mut guard = shared.locks[lock].lock().unwrap();
+                let value: &mut usize = &mut guard;
+                *value
+            }),
         };
         note(id, place, seen);
     }
@@ -117,6 +140,9 @@ fn random_acts() -> impl Strategy<Value = Vec<Act>> {
         1 => Just(Act::UntilRead),
         1 => Just(Act::UntilNotified),
         1 => (0..2_usize).prop_map(Act::Spin),
+        2 => (0..2_usize).prop_map(Act::Tries),
+        1 => (0..2_usize).prop_map(Act::Ticks),
+        1 => (0..2_usize).prop_map(Act::Polls),
     ];
     proptest::collection::vec(act, 1..3)
 }
@@ -136,6 +162,7 @@ fn run(threads: &[Vec<Act>]) {
     let shared = Arc::new(Shared {
         cells: [const { AtomicUsize::new(0) }; 2],
         flag: AtomicUsize::new(0),
+        ticks: AtomicUsize::new(0),
         locks: [const { OurMutex::new(0) }; 2],
         changed: OurCondvar::new(),
         written: RwLock::new(0),
