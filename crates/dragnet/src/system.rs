@@ -99,6 +99,41 @@ pub trait System: Send + Sync {
         }));
     }
 
+    /// Takes steps from `start`, each the position of an event among those enabled, as far as there are such events: each
+    /// event with the state after it, or how the program fails.
+    ///
+    /// A system whose states are expensive may do this in one go.
+    #[doc(hidden)]
+    fn follow(&self, start: &Self::State, positions: &[usize]) -> Vec<Followed<Self>> {
+        let mut followed: Vec<Followed<Self>> = Vec::with_capacity(positions.len());
+        let mut events = Vec::new();
+        for &position in positions {
+            let last = followed.last().map(|(_, after)| after);
+            let Ok(before) = last.map_or(Ok(start), Result::as_ref) else {
+                break;
+            };
+            events.clear();
+            self.events(before, &mut events);
+            let Some(event) = events.get(position) else {
+                break;
+            };
+            let after = panics::catch(|| self.next(before, event)).and_then(|after| after);
+            followed.push((event.clone(), after));
+        }
+        followed
+    }
+
+    /// What an exploration has learnt of the program that decides which events are enabled, for
+    /// [`recall`](System::recall) in another process.
+    #[doc(hidden)]
+    fn lessons(&self) -> Vec<String> {
+        Vec::new()
+    }
+
+    /// Takes up the lessons of an exploration before its executions are followed.
+    #[doc(hidden)]
+    fn recall(&self, _lessons: &[String]) {}
+
     /// A hint that the successors of `state` will be asked for shortly: a system can have the memory that this takes on
     /// its way by then.
     #[inline]
@@ -172,6 +207,10 @@ pub trait System: Send + Sync {
         vec![format!("{state:?}")]
     }
 }
+
+/// An event, and the state after it, or how the program fails.
+#[doc(hidden)]
+pub type Followed<S> = (<S as System>::Event, Result<<S as System>::State, Failure>);
 
 /// What one event leads to.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -112,25 +112,23 @@ pub(crate) struct ExecutionStep<S: System> {
 impl<S: System> Execution<S> {
     /// Takes the steps of `path` in `system`. `None` if the path does not fit.
     pub(crate) fn along(system: &S, path: &Path) -> Option<Self> {
+        let execution = Self::as_far_as_it_fits(system, path)?;
+        (execution.steps.len() == path.events.len()).then_some(execution)
+    }
+
+    /// The same up to where the path does not fit. `None` if there is no such initial state.
+    pub(crate) fn as_far_as_it_fits(system: &S, path: &Path) -> Option<Self> {
         let initial = panics::catch(|| system.initial()).ok()?;
         let start = initial.into_iter().nth(path.start)?;
-        let mut execution = Self {
-            start,
-            steps: Vec::new(),
-        };
-        let mut events = Vec::new();
-        for &position in &path.events {
-            events.clear();
-            system.events(execution.last()?, &mut events);
-            let event = events.get(position)?.clone();
-            let after = super::walk::next(system, execution.last()?, &event);
-            execution.steps.push(ExecutionStep {
-                position,
-                event,
-                after,
-            });
-        }
-        Some(execution)
+        let followed = system.follow(&start, &path.events);
+        let steps = path.events.iter().zip(followed);
+        let steps = steps.map(|(&position, (event, after))| ExecutionStep {
+            position,
+            event,
+            after,
+        });
+        let steps = steps.collect();
+        Some(Self { start, steps })
     }
 
     /// The last state, unless the last step failed.

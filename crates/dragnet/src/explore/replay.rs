@@ -5,10 +5,10 @@ use std::path::Path as FilePath;
 use std::time::Instant;
 
 use super::limits::{Control, Gauge};
-use super::path::{Execution, ExecutionStep, Path, Wrong};
+use super::path::{Execution, Path, Wrong};
 use super::quiet;
 use super::run::{Prepared, check, run, saved_states, statistics, violation};
-use super::walk::{self, Space};
+use super::walk::Space;
 use crate::check::Check;
 use crate::options::Engine;
 use crate::system::System;
@@ -78,11 +78,12 @@ fn follow<T: Target>(
     }
     let changed = |at: String, what: String| ReplayError::Changed { at, what };
     let system = &prepared.system;
-    let mut path = Path {
+    system.recall(&trace.lessons);
+    let path = Path {
         start: trace.start,
-        events: Vec::new(),
+        events: trace.steps.iter().map(|step| step.event).collect(),
     };
-    let mut execution = Execution::along(system, &path).ok_or_else(|| {
+    let execution = Execution::as_far_as_it_fits(system, &path).ok_or_else(|| {
         changed(
             "at the start".to_owned(),
             "there is no such initial state".to_owned(),
@@ -94,15 +95,14 @@ fn follow<T: Target>(
             "the initial state is another".to_owned(),
         ));
     }
-    let mut enabled = Vec::new();
     for (number, step) in trace.steps.iter().enumerate() {
         let at = || format!("in step {} ({})", number + 1, step.step.action);
-        let Some(state) = execution.last() else {
-            return Err(changed(at(), "the step before fails".to_owned()));
-        };
-        enabled.clear();
-        system.events(state, &mut enabled);
-        let Some(event) = enabled.get(step.event) else {
+        let Some(taken) = execution.steps.get(number) else {
+            let Some(state) = execution.last() else {
+                return Err(changed(at(), "the step before fails".to_owned()));
+            };
+            let mut enabled = Vec::new();
+            system.events(state, &mut enabled);
             return Err(changed(
                 at(),
                 format!(
@@ -112,11 +112,8 @@ fn follow<T: Target>(
                 ),
             ));
         };
-        let after = walk::next(system, state, event);
-        let fingerprint = after
-            .as_ref()
-            .ok()
-            .map(|state| system.fingerprint(state, Key::default()));
+        let after = taken.after.as_ref().ok();
+        let fingerprint = after.map(|state| system.fingerprint(state, Key::default()));
         if fingerprint != step.fingerprint {
             let what = match (&fingerprint, &step.fingerprint) {
                 (None, Some(_)) => "the program fails now",
@@ -125,12 +122,6 @@ fn follow<T: Target>(
             };
             return Err(changed(at(), what.to_owned()));
         }
-        path.events.push(step.event);
-        execution.steps.push(ExecutionStep {
-            position: step.event,
-            event: event.clone(),
-            after,
-        });
     }
     let wrong = complaint(&prepared.space(), &execution).ok_or_else(|| {
         changed(

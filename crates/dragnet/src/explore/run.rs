@@ -295,6 +295,7 @@ pub(super) fn violation<T: Target>(
         let mut trace = Trace::new(prepared.name.clone(), violation.property.clone(), described);
         trace.start = path.start;
         trace.from.clone_from(&prepared.from);
+        trace.lessons = system.lessons();
         record(system, &execution, &mut trace);
         let steps = trace.steps.iter().filter(|_| system.has_lanes());
         let mut lanes: Vec<String> = Vec::new();

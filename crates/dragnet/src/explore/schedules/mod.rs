@@ -148,7 +148,7 @@ impl Schedules<'_> {
     /// The same, begun anew whenever something was learnt of the program's loops by which earlier executions would have
     /// gone otherwise.
     fn explore_planning(&self, planning: Planning, may_change: bool) -> Explored {
-        let lessons = self.program.loops.lessons();
+        let lessons = self.program.loops.changes();
         let explored = self.explore_knowing(lessons, planning, may_change);
         match explored.found.is_none() && self.has_learnt(lessons) && !self.gauge.must_end() {
             true => explored.before(self.gauge, || self.explore_planning(planning, may_change)),
@@ -158,7 +158,7 @@ impl Schedules<'_> {
 
     /// Whether something was learnt of the program's loops since.
     fn has_learnt(&self, lessons: u64) -> bool {
-        self.program.loops.lessons() != lessons
+        self.program.loops.changes() != lessons
     }
 
     fn explore_knowing(&self, lessons: u64, planning: Planning, may_change: bool) -> Explored {

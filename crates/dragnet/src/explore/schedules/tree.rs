@@ -39,8 +39,9 @@ struct Node {
     taken: Vec<Transition>,
     /// Whether an execution has been here.
     visited: bool,
-    /// How many open nodes there are below, and how many executions are under way there.
+    /// How many of its children are open, and how many have open ones below.
     open_below: u32,
+    /// How many executions are under way here, and how many of its children have some there.
     active_below: u32,
 }
 
@@ -139,7 +140,7 @@ impl Tree {
             }
         }
         self.active += 1;
-        self.count(at, 0, 1);
+        self.count(at, |node| &mut node.active_below, 1);
         Some((legs, new))
     }
 
@@ -160,7 +161,7 @@ impl Tree {
         self.take(node, parent, transition);
         self.node_mut(node).visited = true;
         self.open -= 1;
-        self.count(parent, -1, 0);
+        self.count(parent, |node| &mut node.open_below, -1);
     }
 
     /// Takes note at a node and its parent of what leads from the one to the other, and what had before.
@@ -173,13 +174,14 @@ impl Tree {
         self.node_mut(parent).taken.push(transition);
     }
 
-    /// Counts open nodes and executions at a node and above.
-    fn count(&mut self, mut node: NodeId, open: i32, active: i32) {
+    /// Counts something at a node, and further up where it is the first there or was the last.
+    fn count(&mut self, mut node: NodeId, what: fn(&mut Node) -> &mut u32, more: i32) {
         loop {
             let this = self.node_mut(node);
-            this.open_below = this.open_below.wrapping_add_signed(open);
-            this.active_below = this.active_below.wrapping_add_signed(active);
-            if node == ROOT {
+            let before = *what(this);
+            let after = before.wrapping_add_signed(more);
+            *what(this) = after;
+            if node == ROOT || before > 0 && after > 0 {
                 return;
             }
             node = this.parent;
@@ -237,7 +239,7 @@ impl Tree {
         let child = self.add(parent, transition);
         self.node_mut(parent).children.push(child);
         self.open += 1;
-        self.count(parent, 1, 0);
+        self.count(parent, |node| &mut node.open_below, 1);
         child
     }
 
@@ -329,7 +331,7 @@ impl Tree {
     /// An execution is over whose last node this is.
     pub(super) fn release(&mut self, node: NodeId) {
         self.active -= 1;
-        self.count(node, 0, -1);
+        self.count(node, |node| &mut node.active_below, -1);
         self.prune();
     }
 

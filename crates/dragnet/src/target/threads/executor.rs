@@ -251,12 +251,13 @@ impl Executor {
     }
 
     fn go_on_alone(&mut self, thread: ThreadId) -> bool {
-        let (this, operations) = {
+        let (this, places, operations) = {
             let state = self.world.state().borrow();
             let Some(this) = state.loop_of(thread) else {
                 return false;
             };
-            (this, state.thread(thread).round.operations())
+            let operations = state.thread(thread).round.operations();
+            (this, state.places_in_loop(thread), operations)
         };
         let mut probed = Probed::Left {
             turns: 0,
@@ -282,8 +283,7 @@ impl Executor {
             drop(state);
             self.go_on(thread);
         }
-        let places = operations.iter().map(|operation| operation.at);
-        self.program.loops.learn(this, probed, places);
+        self.program.loops.learn(this, probed, places.into_iter());
         true
     }
 

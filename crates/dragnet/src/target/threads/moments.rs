@@ -9,10 +9,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use super::describe;
 use super::executor::{Director, Executor, Finish, Program, Transition};
+use super::names::Names;
 use super::operation::ThreadId;
 use super::state::{GaveUp, State};
 use super::world;
-use crate::system::{ComponentId, Failure, FailureKind, System};
+use crate::system::{ComponentId, Failure, FailureKind, Followed, System};
 use crate::trace::{Fingerprint, Key, Step, scatter};
 
 /// The executions of a program with threads, moment by moment.
@@ -38,27 +39,53 @@ unsafe impl Send for Idle {}
 pub struct Moment(Arc<Past>);
 
 struct Past {
-    taken: Vec<Transition>,
+    /// The decisions of an execution,
+    decisions: Arc<[Transition]>,
+    /// and how many of them have been taken.
+    steps: usize,
+    seen: Seen,
+    /// The last of them, as far as it has been told.
+    told: Option<Step>,
+}
+
+/// What is seen of a moment from outside.
+struct Seen {
     history: u64,
     enabled: Vec<Transition>,
     waiting: Vec<ThreadId>,
 }
 
+impl Seen {
+    fn new(state: &State, history: u64, enabled: &[Transition]) -> Self {
+        let threads = state.order.iter().copied();
+        let waiting = threads.filter(|&thread| !state.thread(thread).ended);
+        Self {
+            history,
+            enabled: enabled.to_vec(),
+            waiting: waiting.collect(),
+        }
+    }
+}
+
 impl Moment {
     /// How many operations the threads have done.
     pub fn steps(&self) -> usize {
-        self.0.taken.len()
+        self.0.steps
+    }
+
+    fn taken(&self) -> &[Transition] {
+        &self.0.decisions[..self.0.steps]
     }
 
     /// Whether no thread can go on.
     pub fn is_over(&self) -> bool {
-        self.0.enabled.is_empty()
+        self.0.seen.enabled.is_empty()
     }
 }
 
 impl PartialEq for Moment {
     fn eq(&self, other: &Self) -> bool {
-        (self.0.history, self.0.taken.len()) == (other.0.history, other.0.taken.len())
+        (self.0.seen.history, self.0.steps) == (other.0.seen.history, other.0.steps)
     }
 }
 
@@ -66,7 +93,7 @@ impl Eq for Moment {}
 
 impl Hash for Moment {
     fn hash<H: Hasher>(&self, hasher: &mut H) {
-        self.0.history.hash(hasher);
+        self.0.seen.history.hash(hasher);
     }
 }
 
@@ -102,6 +129,49 @@ impl Director for Along<'_> {
         self.positions.push(position?);
         self.taken += 1;
         Some(*next)
+    }
+}
+
+/// Takes decisions by their positions among what is possible, and tells all that happens.
+struct Tell<'a> {
+    /// What has been decided before.
+    before: &'a [Transition],
+    positions: &'a [usize],
+    names: &'a Names,
+    taken: Vec<Transition>,
+    history: u64,
+    /// What is seen after each step, and what it was.
+    told: Vec<(Seen, Step)>,
+}
+
+impl Tell<'_> {
+    /// Takes note of the last step.
+    fn note(&mut self, state: &State, enabled: &[Transition]) {
+        let Some(last) = state.events.last() else {
+            return;
+        };
+        self.history = self.history.wrapping_add(state.hash_of(last));
+        if self.taken.len() > self.before.len() {
+            let seen = Seen::new(state, self.history, enabled);
+            self.told
+                .push((seen, describe::last_step(state, self.names)));
+        }
+    }
+}
+
+impl Director for Tell<'_> {
+    fn next(&mut self, state: &State, enabled: &[Transition]) -> Option<Transition> {
+        self.note(state, enabled);
+        let at = self.taken.len();
+        let next = match self.before.get(at) {
+            Some(&next) => Some(next).filter(|next| enabled.contains(next)),
+            None => {
+                let position = self.positions.get(at - self.before.len());
+                position.and_then(|&position| enabled.get(position).copied())
+            }
+        };
+        self.taken.extend(next);
+        next
     }
 }
 
@@ -149,20 +219,6 @@ impl Moments {
         told: Told,
         look: impl FnOnce(&State, &Along<'_>) -> R + Send,
     ) -> Result<R, (R, Failure)> {
-        self.program
-            .apart(|| self.along_here(decisions, told, look))
-    }
-
-    fn along_here<R>(
-        &self,
-        decisions: &[Transition],
-        told: Told,
-        look: impl FnOnce(&State, &Along<'_>) -> R,
-    ) -> Result<R, (R, Failure)> {
-        let idle = || self.idle.lock().unwrap_or_else(PoisonError::into_inner);
-        let ready = idle().pop();
-        let mut executor =
-            ready.map_or_else(|| Executor::new(Arc::clone(&self.program)), |idle| idle.0);
         let mut along = Along {
             decisions,
             taken: 0,
@@ -170,8 +226,29 @@ impl Moments {
             enabled: Vec::new(),
             lost: false,
         };
+        self.program.apart(|| {
+            let (finish, seen) = self.run(&mut along, told, |state, _, along| look(state, along));
+            match finish {
+                Finish::Failed(failure) => Err((seen, failure)),
+                _ if along.lost || along.taken < decisions.len() => Err((seen, lost())),
+                _ => Ok(seen),
+            }
+        })
+    }
+
+    /// Runs the program as a director says, and shows what it has come to.
+    fn run<D: Director, R>(
+        &self,
+        director: &mut D,
+        told: Told,
+        look: impl FnOnce(&State, &Finish, &mut D) -> R,
+    ) -> (Finish, R) {
+        let idle = || self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+        let ready = idle().pop();
+        let mut executor =
+            ready.map_or_else(|| Executor::new(Arc::clone(&self.program)), |idle| idle.0);
         executor.set_told(told == Told::Yes);
-        let finish = executor.run(&mut along);
+        let finish = executor.run(director);
         let seen = {
             let state = executor.state();
             self.went_round.fetch_or(state.went_round, Relaxed);
@@ -180,35 +257,25 @@ impl Moments {
                 *known = state.gave_up.max(*known);
             }
             self.has_drawn.fetch_or(state.has_drawn(), Relaxed);
-            look(&state, &along)
+            look(&state, &finish, director)
         };
         if !world::is_spoiled() {
             idle().push(Idle(executor));
         }
-        match finish {
-            Finish::Failed(failure) => Err((seen, failure)),
-            _ if along.lost || along.taken < decisions.len() => Err((seen, lost())),
-            _ => Ok(seen),
-        }
+        (finish, seen)
     }
 
     fn moment(&self, taken: Vec<Transition>) -> Result<Moment, Failure> {
         let seen = self.along(&taken, Told::No, |state, along| {
-            let threads = state.order.iter().copied();
-            let waiting = threads.filter(|&thread| !state.thread(thread).ended);
-            (
-                state.fingerprint(),
-                along.enabled.clone(),
-                waiting.collect(),
-            )
+            Seen::new(state, state.fingerprint(), &along.enabled)
         });
         match seen {
             Err((_, failure)) => Err(failure),
-            Ok((history, enabled, waiting)) => Ok(Moment(Arc::new(Past {
-                taken,
-                history,
-                enabled,
-                waiting,
+            Ok(seen) => Ok(Moment(Arc::new(Past {
+                steps: taken.len(),
+                decisions: taken.into(),
+                seen,
+                told: None,
             }))),
         }
     }
@@ -232,7 +299,7 @@ pub(crate) fn lost() -> Failure {
 }
 
 fn decisions(state: &Moment, event: &Turn) -> Vec<Transition> {
-    let taken = state.0.taken.iter().copied();
+    let taken = state.taken().iter().copied();
     taken.chain([event.0]).collect()
 }
 
@@ -248,19 +315,72 @@ impl System for Moments {
     }
 
     fn events(&self, state: &Moment, out: &mut Vec<Turn>) {
-        out.extend(state.0.enabled.iter().map(|&transition| Turn(transition)));
+        out.extend(
+            state
+                .0
+                .seen
+                .enabled
+                .iter()
+                .map(|&transition| Turn(transition)),
+        );
     }
 
     fn next(&self, state: &Moment, event: &Turn) -> Result<Moment, Failure> {
         self.moment(decisions(state, event))
     }
 
+    fn follow(&self, start: &Moment, positions: &[usize]) -> Vec<Followed<Self>> {
+        let before = start.taken();
+        let mut tell = Tell {
+            before,
+            positions,
+            names: &self.program.names,
+            taken: Vec::new(),
+            history: 0,
+            told: Vec::new(),
+        };
+        let (finish, ()) = self.program.apart(|| {
+            self.run(&mut tell, Told::Yes, |state, finish, tell| {
+                let is_over = matches!(finish, Finish::Complete | Finish::Stuck);
+                if is_over {
+                    tell.note(state, &[]);
+                }
+            })
+        });
+        let Tell { taken, told, .. } = tell;
+        let decisions: Arc<[Transition]> = taken.into();
+        let turns = decisions.iter().skip(before.len());
+        let turns: Vec<Turn> = turns.map(|&transition| Turn(transition)).collect();
+        let moments = told.into_iter().zip(before.len() + 1..);
+        let moments = moments.map(|((seen, told), steps)| {
+            Ok(Moment(Arc::new(Past {
+                decisions: Arc::clone(&decisions),
+                steps,
+                seen,
+                told: Some(told),
+            })))
+        });
+        let failed = match finish {
+            Finish::Failed(failure) => Some(Err(failure)),
+            _ => None,
+        };
+        turns.into_iter().zip(moments.chain(failed)).collect()
+    }
+
+    fn lessons(&self) -> Vec<String> {
+        self.program.loops.lessons()
+    }
+
+    fn recall(&self, lessons: &[String]) {
+        self.program.loops.recall(lessons);
+    }
+
     fn fingerprint(&self, state: &Moment, key: Key) -> Fingerprint {
-        Fingerprint::of(&scatter(state.0.history), key)
+        Fingerprint::of(&scatter(state.0.seen.history), key)
     }
 
     fn waiting(&self, state: &Moment) -> Vec<ComponentId> {
-        let waiting = state.0.waiting.iter();
+        let waiting = state.0.seen.waiting.iter();
         waiting
             .map(|thread| ComponentId(thread.0 as usize))
             .collect()
@@ -269,7 +389,7 @@ impl System for Moments {
     fn awaits(&self, state: &Moment, component: ComponentId) -> Option<String> {
         let thread = ThreadId(component.0 as u32);
         let names = &self.program.names;
-        let awaited = self.along(&state.0.taken, Told::No, |state, _| {
+        let awaited = self.along(state.taken(), Told::No, |state, _| {
             describe::awaited(state, thread, names)
         });
         awaited.ok().flatten()
@@ -283,7 +403,10 @@ impl System for Moments {
         self.program.names.all()
     }
 
-    fn explain(&self, before: &Moment, event: &Turn, _after: Option<&Moment>) -> Step {
+    fn explain(&self, before: &Moment, event: &Turn, after: Option<&Moment>) -> Step {
+        if let Some(told) = after.and_then(|after| after.0.told.clone()) {
+            return told;
+        }
         let names = &self.program.names;
         let step = self.along(&decisions(before, event), Told::Yes, |state, _| {
             describe::last_step(state, names)

@@ -13,7 +13,7 @@ use corosensei::Yielder;
 
 use super::clocks::{Clocks, Row};
 use super::host::Host;
-use super::loops::{Loop, Loops, Nature};
+use super::loops::{Loop, Loops, Nature, Place};
 use super::model::{EventId, Model};
 use super::net::{Addresses, Label};
 use super::operation::{Action, CLASSES, ObjectId, Operation, ProcessId, ThreadId, Way, Ways};
@@ -450,12 +450,15 @@ impl State {
     pub(super) fn loop_of(&self, id: ThreadId) -> Option<Loop> {
         let thread = self.thread(id);
         let at = thread.round.head()?;
-        let depth = thread.depth;
-        Some(Loop {
-            thread: id,
-            at,
-            depth,
-        })
+        Some(Place::new(thread.hash, at).loop_at(thread.depth))
+    }
+
+    /// The places in it.
+    pub(super) fn places_in_loop(&self, id: ThreadId) -> Vec<Place> {
+        let thread = self.thread(id);
+        let seen = thread.round.seen.iter();
+        seen.map(|sight| Place::new(thread.hash, sight.operation.at))
+            .collect()
     }
 
     /// What is known of the loop that a thread goes round, at whose beginning it is.
@@ -835,7 +838,7 @@ impl State {
     /// What an operation was, or only a look where the change is nothing new to anybody: where a thread goes round without
     /// end and makes the same change in each turn, or does so only because of others like it.
     fn unless_stale(&mut self, thread: ThreadId, operation: &Operation, effect: Effect) -> Effect {
-        if !self.loops.is_busy(thread, operation.at) {
+        if !self.loops.is_busy(self.thread(thread).hash, operation.at) {
             self.thread_mut(thread).generation = 0;
             return effect;
         }

@@ -206,7 +206,8 @@ proptest! {
         turns in 1..3_u32,
     ) {
         let program = program_set(|setting| setting.fruitless_turns = turns, move || run(&threads));
-        let (_, all) = sights(&program, Reduction::Sleep, 1);
+        let (explored, all) = sights(&program, Reduction::Sleep, 1);
+        prop_assert!(explored.found.is_none() && !explored.is_endless);
         for (reduction, workers) in [
             (Reduction::None, 1),
             (Reduction::Source, 1),
