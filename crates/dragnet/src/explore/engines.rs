@@ -282,8 +282,8 @@ fn search_schedules<T: Target>(
         let mut ended = Explored::to_the_end(gauge);
         if ended.left_out.is_none() && engine == Engine::Random {
             ended.left_out = Some(LeftOut::NotDrawn);
-        } else if ended.left_out.is_none() && explored.is_endless {
-            ended.left_out = Some(LeftOut::Endless);
+        } else if let (None, Some(at)) = (ended.left_out, explored.endless_at) {
+            ended.left_out = Some(LeftOut::Endless { at });
         } else if let (None, Some((at, turns))) = (ended.left_out, explored.gave_up) {
             ended.left_out = Some(LeftOut::GaveUp { at, turns });
         } else if ended.left_out.is_none() && explored.cut_deeper {

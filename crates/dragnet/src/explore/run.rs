@@ -223,8 +223,8 @@ fn why(left_out: LeftOut, options: &Options) -> String {
             options.depth.unwrap_or_default()
         ),
         #[cfg(feature = "threads")]
-        LeftOut::Endless => format!(
-            "an execution has more than {} steps: is there a loop without end? If there is not, a larger depth follows it",
+        LeftOut::Endless { at } => format!(
+            "an execution has more than {} steps: is there a loop without end at {at}? If there is not, a larger depth follows it",
             super::walk::LONGEST
         ),
         #[cfg(feature = "threads")]

@@ -43,7 +43,10 @@ pub(crate) enum LeftOut {
     Deeper,
     /// What comes behind an execution that was so long that it may have no end.
     #[cfg(feature = "threads")]
-    Endless,
+    Endless {
+        /// What came up most often in the end.
+        at: &'static std::panic::Location<'static>,
+    },
     /// What a thread does that had to wait in a loop, though the loop ends by itself.
     #[cfg(feature = "threads")]
     GaveUp {

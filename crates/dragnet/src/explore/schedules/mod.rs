@@ -25,6 +25,7 @@ mod tree;
 mod walks;
 
 use std::collections::HashMap;
+use std::panic::Location;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use super::limits::Gauge;
@@ -56,8 +57,8 @@ pub(crate) struct Explored {
     pub(crate) scheduling_points: u64,
     /// Whether executions longer than allowed were cut.
     pub(crate) cut_deeper: bool,
-    /// Whether one was so long that it may have no end.
-    pub(crate) is_endless: bool,
+    /// Where one was in the end that was so long that it may have none.
+    pub(crate) endless_at: Option<&'static Location<'static>>,
     /// Whether too many executions came to nothing, and it was left at that.
     is_wasteful: bool,
     /// Whether a thread had to wait because it went round without seeing anything new.
@@ -115,7 +116,7 @@ struct Shared {
 impl Explored {
     /// Whether nothing more has to be known.
     fn is_over(&self) -> bool {
-        self.found.is_some() || self.is_endless || self.is_wasteful
+        self.found.is_some() || self.endless_at.is_some() || self.is_wasteful
     }
 
     /// What it comes to when it is begun anew, because it came to nothing.
@@ -338,7 +339,9 @@ impl Schedules<'_> {
         }
         explored.scheduling_points += state.events.len() as u64;
         explored.cut_deeper |= too_long;
-        explored.is_endless |= is_endless;
+        if is_endless {
+            explored.endless_at = state.haunt();
+        }
         if blocked {
             explored.blocked_executions += 1;
         } else if !too_long {

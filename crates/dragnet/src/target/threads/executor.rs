@@ -221,7 +221,7 @@ impl Executor {
             Err(finish) => finish,
         };
         self.take_apart();
-        finish
+        self.world.disturbance().map_or(finish, Finish::Failed)
     }
 
     /// Goes the way of an earlier execution.
@@ -269,7 +269,7 @@ impl Executor {
             if state.failure.is_some() || round.operations() != operations {
                 break;
             }
-            let (turns, acts) = (round.turns, round.acts());
+            let (turns, acts) = (round.turns, round.acts);
             probed = Probed::Left { turns, acts };
             let far = if acts { FAR_ACTING } else { FAR };
             if step >= far {

@@ -29,19 +29,26 @@ const OUTSIDE: u64 = u64::MAX;
 const OBJECT_BITS: u32 = 24;
 
 /// The number of the execution that is under way, which no other has, for all to see.
-pub(super) struct Serial(Arc<AtomicU64>);
+pub(super) struct Serial(Arc<UnderWay>);
+
+#[derive(Default)]
+struct UnderWay {
+    serial: AtomicU64,
+    /// What a thread that the check does not know has been told when it came to something in the execution.
+    disturbed: Mutex<Option<String>>,
+}
 
 impl Serial {
     const NONE: u64 = 0;
 
-    fn registered() -> MutexGuard<'static, Vec<Weak<AtomicU64>>> {
-        static ALL: Mutex<Vec<Weak<AtomicU64>>> = Mutex::new(Vec::new());
+    fn registered() -> MutexGuard<'static, Vec<Weak<UnderWay>>> {
+        static ALL: Mutex<Vec<Weak<UnderWay>>> = Mutex::new(Vec::new());
         ALL.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// For executions of which none is under way yet.
     pub(super) fn register() -> Self {
-        let serial = Arc::new(AtomicU64::new(Self::NONE));
+        let serial = Arc::<UnderWay>::default();
         let mut registered = Self::registered();
         registered.retain(|other| other.strong_count() > 0);
         registered.push(Arc::downgrade(&serial));
@@ -50,15 +57,28 @@ impl Serial {
 
     pub(super) fn begin(&self) {
         static NEXT: AtomicU64 = AtomicU64::new(Serial::NONE + 1);
-        self.0.store(NEXT.fetch_add(1, Relaxed), Relaxed);
+        self.0.serial.store(NEXT.fetch_add(1, Relaxed), Relaxed);
     }
 
     pub(super) fn end(&self) {
-        self.0.store(Self::NONE, Relaxed);
+        self.0.serial.store(Self::NONE, Relaxed);
     }
 
     pub(super) fn get(&self) -> u64 {
-        self.0.load(Relaxed)
+        self.0.serial.load(Relaxed)
+    }
+
+    /// What a thread that the check does not know has been told in the execution, if one has come to it.
+    pub(super) fn take_disturbance(&self) -> Option<String> {
+        self.0.disturbed().take()
+    }
+}
+
+impl UnderWay {
+    fn disturbed(&self) -> MutexGuard<'_, Option<String>> {
+        self.disturbed
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -96,12 +116,16 @@ impl Handle {
         let under_way = Serial::registered()
             .iter()
             .filter_map(Weak::upgrade)
-            .any(|other| other.load(Relaxed) == serial);
-        assert!(
-            !under_way,
-            "what was made at {} belongs to an execution, and a thread that the check does not know comes to it: start threads with dragnet::thread",
-            self.made
-        );
+            .find(|other| other.serial.load(Relaxed) == serial);
+        if let Some(under_way) = under_way {
+            let why = format!(
+                "what was made at {} belongs to an execution, and a thread that the check does not know comes to it: start threads with dragnet::thread",
+                self.made
+            );
+            // Nobody may ever look at what becomes of that thread.
+            under_way.disturbed().get_or_insert(why.clone());
+            panic!("{why}");
+        }
     }
 }
 
@@ -121,6 +145,12 @@ impl World {
         let place = ptr::from_ref(handle) as usize;
         if statics::holds(place) {
             return self.object_of_static(handle, key, model);
+        }
+        if key == OUTSIDE {
+            self.refuse(format!(
+                "what was made at {} was used outside of the execution, by a thread of std or before the check: make it inside, and start threads with dragnet::thread",
+                handle.made
+            ));
         }
         if key != FRESH {
             self.refuse_older(handle.made);

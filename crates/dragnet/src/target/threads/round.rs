@@ -109,6 +109,12 @@ pub(super) struct Round {
     stray: Option<usize>,
     /// How often it has come round.
     pub(super) turns: u32,
+    /// Whether it changed something in its last turn,
+    pub(super) acts: bool,
+    /// whether it has in this one,
+    has_acted: bool,
+    /// and whether it had before its last operation.
+    had_acted: bool,
     /// Whether it has gone on only because nobody else could, and after all of them.
     pub(super) alone: bool,
     /// Whether it has let others go first, or time pass, since then.
@@ -124,8 +130,6 @@ pub(crate) struct Sight {
     pub(crate) aspect: Aspect,
     /// How often that had changed by then.
     pub(crate) version: u32,
-    /// Whether the thread has changed something by it.
-    pub(super) acts: bool,
 }
 
 impl Round {
@@ -135,6 +139,9 @@ impl Round {
         self.head = None;
         self.stray = None;
         self.turns = 0;
+        self.acts = false;
+        self.has_acted = false;
+        self.had_acted = false;
         self.alone = false;
         self.steps_aside = false;
         self.nature = None;
@@ -163,11 +170,6 @@ impl Round {
     /// Where it began.
     pub(super) fn head(&self) -> Option<&'static Location<'static>> {
         self.head.map(|head| self.seen[head].operation.at)
-    }
-
-    /// Whether the thread changes something in each turn.
-    pub(super) fn acts(&self) -> bool {
-        self.seen.iter().any(|sight| sight.acts)
     }
 
     /// What it consists of.
@@ -205,17 +207,22 @@ impl Round {
     }
 
     /// Undoes the same. An operation that was thought to change something was only a look.
-    pub(super) fn take_back_change(&mut self, operation: &Operation, effect: Effect) {
-        for sight in &mut self.seen {
-            if sight.operation.object == operation.object {
-                sight.version -= u32::from(effect.alters(sight.aspect));
-            }
-            sight.acts &= sight.operation != *operation;
+    pub(super) fn take_back_change(&mut self, object: ObjectId, effect: Effect) {
+        let of_object = |sight: &&mut Sight| sight.operation.object == object;
+        for sight in self.seen.iter_mut().filter(of_object) {
+            sight.version -= u32::from(effect.alters(sight.aspect));
         }
+        self.has_acted = self.had_acted;
     }
 
     /// The thread has looked at something, or changed it.
-    pub(super) fn see(&mut self, sight: Sight) {
+    pub(super) fn see(&mut self, sight: Sight, acts: bool) {
+        self.go_on(sight);
+        self.had_acted = self.has_acted;
+        self.has_acted |= acts;
+    }
+
+    fn go_on(&mut self, sight: Sight) {
         let Some(at) = self.position(&sight.operation) else {
             if self.seen.len() >= LONGEST_LOOP {
                 self.begin(sight);
@@ -229,7 +236,6 @@ impl Round {
             self.begin(sight);
             return;
         }
-        self.seen[at].acts |= sight.acts;
         let head = *self.head.get_or_insert_with(|| {
             // What it saw before it came here first is not part of the round.
             self.seen.drain(..at);
@@ -238,6 +244,7 @@ impl Round {
         if self.seen[head].operation == sight.operation {
             self.turns += 1;
             self.stray = None;
+            self.acts = std::mem::take(&mut self.has_acted);
         } else if self.stray == Some(at) {
             // It goes round somewhere else by now.
             self.begin(sight);

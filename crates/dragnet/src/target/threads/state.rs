@@ -292,6 +292,16 @@ impl State {
         Some(last.operation.at)
     }
 
+    /// The place that came up most often among the last events.
+    pub(crate) fn haunt(&self) -> Option<&'static Location<'static>> {
+        let mut places: HashMap<&'static Location<'static>, u32> = HashMap::new();
+        for event in self.events.iter().rev().take(1_000) {
+            *places.entry(event.operation.at).or_default() += 1;
+        }
+        let most = places.into_iter().max_by_key(|&(at, times)| (times, at));
+        most.map(|(at, _)| at)
+    }
+
     /// Whether a thread comes after another one's access: it knows of a later event, or of a thread that was spawned later.
     pub(super) fn comes_after(&self, thread: ThreadId, access: &Access) -> bool {
         let row = self.thread(thread).row;
@@ -709,7 +719,7 @@ impl State {
         let known = &mut self.objects[operation.object.0 as usize];
         known.versions.discount(effect);
         let round = &mut self.thread_mut(thread).round;
-        round.take_back_change(&operation, effect);
+        round.take_back_change(operation.object, effect);
     }
 
     /// The threads of a process stop where they are: that comes after all that they have done.
@@ -739,7 +749,8 @@ impl State {
         };
         let outcome = known.model.perform(thread, action, way, event);
         let effect = action.effect(way, outcome.answer);
-        let effect = match effect == Effect::CHANGE || effect.sees.is_some() {
+        let acts = effect == Effect::CHANGE;
+        let effect = match acts || effect.sees.is_some() {
             true => self.unless_stale(thread, &operation, effect),
             false => effect,
         };
@@ -792,7 +803,7 @@ impl State {
         if self.time_passes {
             self.hear_of_time(thread, row);
         }
-        self.go_on_with_round(thread, &operation, way, effect);
+        self.go_on_with_round(thread, &operation, (way, effect), acts);
         let this = self.thread_mut(thread);
         this.latest = event;
         this.row = row;
@@ -806,10 +817,9 @@ impl State {
         &mut self,
         thread: ThreadId,
         operation: &Operation,
-        way: Way,
-        effect: Effect,
+        (way, effect): (Way, Effect),
+        acts: bool,
     ) {
-        let acts = effect == Effect::CHANGE;
         let versions = &mut self.objects[operation.object.0 as usize].versions;
         versions.count(effect);
         let aspect = effect.sees.or(acts.then_some(Aspect::Content));
@@ -817,7 +827,6 @@ impl State {
             operation: *operation,
             aspect,
             version: versions.of(aspect),
-            acts,
         });
         if sight.is_some() {
             self.note_leaving(thread, operation);
@@ -830,7 +839,7 @@ impl State {
         match sight {
             // One way comes after the other here, and none of them is like another.
             Some(_) if matches!(operation.action, Action::Choose(_)) => round.forget(),
-            Some(sight) => round.see(sight),
+            Some(sight) => round.see(sight, acts),
             None => {}
         }
     }

@@ -199,6 +199,12 @@ impl World {
         self.over.set(true);
     }
 
+    /// How the execution fails if a thread that the check does not know has come to something in it.
+    pub(super) fn disturbance(&self) -> Option<Failure> {
+        let why = self.serial.take_disturbance()?;
+        Some(Failure::new(FailureKind::Nondeterminism, why, None))
+    }
+
     /// Whether the execution is over, and primitives do nothing.
     #[inline]
     pub(crate) fn is_over(&self) -> bool {
@@ -406,7 +412,7 @@ impl World {
     /// Ends the execution because it uses something that was made before it.
     pub(crate) fn refuse_older(&self, made: &'static Location<'static>) -> ! {
         self.refuse(format!(
-            "what was made at {made} is older than the execution; make it inside"
+            "what was made at {made} is older than the execution; make it inside, with dragnet::thread_local! where each thread has its own"
         ))
     }
 

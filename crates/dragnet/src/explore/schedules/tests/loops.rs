@@ -207,7 +207,7 @@ proptest! {
     ) {
         let program = program_set(|setting| setting.fruitless_turns = turns, move || run(&threads));
         let (explored, all) = sights(&program, Reduction::Sleep, 1);
-        prop_assert!(explored.found.is_none() && !explored.is_endless);
+        prop_assert!(explored.found.is_none() && explored.endless_at.is_none());
         for (reduction, workers) in [
             (Reduction::None, 1),
             (Reduction::Source, 1),
@@ -215,7 +215,7 @@ proptest! {
             (Reduction::Source, 2),
         ] {
             let (explored, found) = sights(&program, reduction, workers);
-            prop_assert!(explored.found.is_none() && !explored.is_endless);
+            prop_assert!(explored.found.is_none() && explored.endless_at.is_none());
             let too_many = explored.executions >= 3_000;
             if !all.is_empty() && !too_many {
                 prop_assert_eq!(&found, &all, "{} with {} workers", reduction, workers);

@@ -172,7 +172,10 @@ pub(super) fn last_step(state: &State, names: &Names) -> Step {
         Action::Crash => format!("comes too late to crash {it}"),
         Action::Suffer(harm) => network::suffered(harm, event.way, &names.of(event.thread)),
         Action::Choose(count) => format!("chooses {} of {count}", event.way),
-        Action::Yield => "lets others go first".to_owned(),
+        Action::Yield => match &state.thread(event.thread).values {
+            Some((_, time)) => format!("sleeps for {time}"),
+            None => "lets others go first".to_owned(),
+        },
     };
     let notes = match operation.action {
         Action::End => Vec::new(),
@@ -250,7 +253,12 @@ pub(super) fn awaited(state: &State, thread: ThreadId, names: &Names) -> Option<
     let it = object(state, pending.object, names);
     let what = match pending.action {
         _ if state.can_go_on(thread) && state.goes_round(thread, &pending) => {
-            format!("{it} to change, and goes round until it does")
+            match state.thread(thread).round.acts {
+                true => {
+                    "others to change what it looks at, and goes round until they do".to_owned()
+                }
+                false => format!("{it} to change, and goes round until it does"),
+            }
         }
         Action::Lock | Action::Read | Action::Write | Action::Enter => {
             let holders = state.object(pending.object).model.holders();

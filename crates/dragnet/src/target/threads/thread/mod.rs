@@ -333,6 +333,9 @@ pub fn sleep(time: Duration) {
         None => std::thread::sleep(time),
         Some(world) => {
             world.operate_on_self(Action::Yield, Location::caller());
+            if world.is_told() {
+                world.tell(String::new(), format!("{time:?}"));
+            }
             world.pass(time);
         }
     }
