@@ -1,6 +1,7 @@
 //! Whether a thread goes round and round.
 
 use std::panic::Location;
+use std::ptr;
 
 use super::loops::Nature;
 use super::operation::{ObjectId, Operation};
@@ -103,6 +104,10 @@ const LONGEST_LOOP: usize = 128;
 pub(super) struct Round {
     /// What it saw, where, and how often that had changed by then. What it changed itself is nothing new to it.
     pub(super) seen: Vec<Sight>,
+    /// A bit for each of their operations, and perhaps for others: most are not among them.
+    mask: u64,
+    /// Whether anybody who comes and goes matters to one of them.
+    sees_whole: bool,
     /// Which of them it came to again first.
     head: Option<usize>,
     /// What has come again since it last came round there.
@@ -132,10 +137,26 @@ pub(crate) struct Sight {
     pub(crate) version: u32,
 }
 
+/// One of 64 bits.
+fn bit(operation: &Operation) -> u64 {
+    let at = ptr::from_ref(operation.at) as usize / align_of::<Location<'_>>();
+    1 << ((at ^ at >> 6 ^ operation.object.0 as usize) % 64)
+}
+
 impl Round {
+    /// An empty one, in the room of an earlier one.
+    pub(super) fn in_room_of(earlier: Vec<Sight>) -> Self {
+        Self {
+            seen: earlier,
+            ..Self::default()
+        }
+    }
+
     /// The thread has done something that is new each time.
     pub(super) fn forget(&mut self) {
         self.seen.clear();
+        self.mask = 0;
+        self.sees_whole = false;
         self.head = None;
         self.stray = None;
         self.turns = 0;
@@ -150,6 +171,12 @@ impl Round {
     /// The thread has seen something new.
     fn begin(&mut self, sight: Sight) {
         self.forget();
+        self.add(sight);
+    }
+
+    fn add(&mut self, sight: Sight) {
+        self.mask |= bit(&sight.operation);
+        self.sees_whole |= sight.aspect == Aspect::Whole;
         self.seen.push(sight);
     }
 
@@ -188,6 +215,9 @@ impl Round {
     }
 
     fn position(&self, operation: &Operation) -> Option<usize> {
+        if self.mask & bit(operation) == 0 {
+            return None;
+        }
         let mut seen = self.seen.iter();
         seen.rposition(|seen| seen.operation == *operation)
     }
@@ -200,6 +230,9 @@ impl Round {
 
     /// The thread has changed something itself: that is nothing new to it.
     pub(super) fn change(&mut self, object: ObjectId, effect: Effect) {
+        if effect.changes == Some(Aspect::Whole) && !self.sees_whole {
+            return;
+        }
         let of_object = |sight: &&mut Sight| sight.operation.object == object;
         for sight in self.seen.iter_mut().filter(of_object) {
             sight.version += u32::from(effect.alters(sight.aspect));
@@ -225,10 +258,9 @@ impl Round {
     fn go_on(&mut self, sight: Sight) {
         let Some(at) = self.position(&sight.operation) else {
             if self.seen.len() >= LONGEST_LOOP {
-                self.begin(sight);
-            } else {
-                self.seen.push(sight);
+                self.forget();
             }
+            self.add(sight);
             return;
         };
         let known = self.seen[at];

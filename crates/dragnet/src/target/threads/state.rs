@@ -58,6 +58,8 @@ pub(crate) struct State {
     pub(super) keeps_models: bool,
     /// What the objects of earlier executions had their events in.
     spare_lists: Vec<Vec<EventId>>,
+    /// What the threads of earlier executions had their rounds in.
+    spare_rounds: Vec<Vec<Sight>>,
 }
 
 /// What an execution has instead of a static.
@@ -200,11 +202,16 @@ impl State {
             statics: HashMap::new(),
             keeps_models: true,
             spare_lists: Vec::new(),
+            spare_rounds: Vec::new(),
         }
     }
 
     pub(super) fn clear(&mut self) {
-        self.threads.clear();
+        for thread in self.threads.drain(..).flatten() {
+            let mut room = thread.round.seen;
+            room.clear();
+            self.spare_rounds.push(room);
+        }
         self.order.clear();
         let lists = self.objects.drain(..).map(|object| object.events);
         self.spare_lists.extend(lists);
@@ -591,6 +598,7 @@ impl State {
         let object = self.add_object(Model::thread(), None);
         self.objects[object.0 as usize].thread = Some(id);
         self.clocks.admit(id);
+        let round = Round::in_room_of(self.spare_rounds.pop().unwrap_or_default());
         let at = id.0 as usize;
         if self.threads.len() <= at {
             self.threads.resize_with(at + 1, || None);
@@ -615,7 +623,7 @@ impl State {
             told: 0,
             depth: 0,
             latest: 0,
-            round: Round::default(),
+            round,
             generation: 0,
             time,
             times: Vec::new(),
