@@ -223,10 +223,18 @@ fn why(left_out: LeftOut, options: &Options) -> String {
             options.depth.unwrap_or_default()
         ),
         #[cfg(feature = "threads")]
-        LeftOut::Endless { at } => format!(
-            "an execution has more than {} steps: is there a loop without end at {at}? If there is not, a larger depth follows it",
-            super::walk::LONGEST
-        ),
+        LeftOut::Endless { at } => {
+            let places: Vec<String> = at.iter().flatten().map(ToString::to_string).collect();
+            let places = match places.is_empty() {
+                true => String::new(),
+                false => format!(" at {}", places.join(" and ")),
+            };
+            format!(
+                "an execution has more than {} steps: is there a loop without end{places}? If there is not, a larger depth \
+                 follows it",
+                super::walk::LONGEST
+            )
+        }
         #[cfg(feature = "threads")]
         LeftOut::GaveUp { at, turns } => format!(
             "the loop at {at} ends by itself though nothing has changed, and was not followed to that end while others could go \

@@ -45,7 +45,7 @@ pub(crate) enum LeftOut {
     #[cfg(feature = "threads")]
     Endless {
         /// What came up most often in the end.
-        at: &'static std::panic::Location<'static>,
+        at: crate::target::threads::state::Haunts,
     },
     /// What a thread does that had to wait in a loop, though the loop ends by itself.
     #[cfg(feature = "threads")]

@@ -127,6 +127,75 @@ fn an_execution_without_end_is_no_hang() {
     assert!(why.contains("loops.rs"), "{why}");
 }
 
+/// What is known of loops decides who waits, and a trace has to bring it along.
+#[test]
+fn a_violation_beside_busy_threads_replays_where_nothing_is_known_of_loops() {
+    fn main() {
+        let shared = Arc::new([const { AtomicU32::new(0) }; 3]);
+        let busy = [(); 2].map(|()| {
+            let shared = Arc::clone(&shared);
+            thread::spawn(move || {
+                let [stop, ticks, _] = &*shared;
+                while stop.load(SeqCst) == 0 {
+                    ticks.fetch_add(1, SeqCst);
+                    thread::yield_now();
+                }
+            })
+        });
+        let other = Arc::clone(&shared);
+        let other = thread::spawn(move || {
+            let before = other[2].load(SeqCst);
+            other[2].store(before + 1, SeqCst);
+        });
+        let before = shared[2].load(SeqCst);
+        shared[2].store(before + 1, SeqCst);
+        other.join().unwrap();
+        shared[0].store(1, SeqCst);
+        for thread in busy {
+            thread.join().unwrap();
+        }
+        assert_eq!(shared[2].load(SeqCst), 2, "an update is lost");
+    }
+    for engine in [Engine::Schedules, Engine::Random] {
+        let check = || Check::new(Threads::new(main)).engine(engine);
+        let verdict = check().run();
+        let violation = verdict.violation().expect("an update is lost");
+        let found = violation.counterexample.as_ref().expect("it is told");
+        let replayed = check().replay(&found.trace).expect("it is the same");
+        assert_eq!(replayed.violation, violation.describe());
+    }
+}
+
+/// Each holds one lock and tries to get the other, and lets go of its own when it fails: both may do so again and again.
+#[test]
+fn two_threads_that_keep_each_other_from_going_on_are_named() {
+    use dragnet::sync::Mutex;
+
+    fn retry(first: &Mutex<u32>, second: &Mutex<u32>) {
+        loop {
+            let _first = first.lock().unwrap();
+            if second.try_lock().is_ok() {
+                return;
+            }
+        }
+    }
+    let verdict = Check::new(Threads::new(|| {
+        let locks = Arc::new((Mutex::new(0), Mutex::new(0)));
+        let others = Arc::clone(&locks);
+        let other = thread::spawn(move || retry(&others.1, &others.0));
+        retry(&locks.0, &locks.1);
+        other.join().unwrap();
+    }))
+    .run();
+    let Outcome::Inconclusive(why) = &verdict.outcome else {
+        panic!("{verdict}");
+    };
+    assert!(
+        why.contains("is there a loop without end at crates/dragnet/tests"),
+        "{why}"
+    );
+}
+
 #[test]
 fn a_loop_without_operations_is_named() {
     let threads = Threads::new(|| {

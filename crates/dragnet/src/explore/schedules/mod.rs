@@ -25,7 +25,6 @@ mod tree;
 mod walks;
 
 use std::collections::HashMap;
-use std::panic::Location;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use super::limits::Gauge;
@@ -34,7 +33,7 @@ use crate::options::Reduction;
 use crate::target::threads::executor::{Director, Executor, Finish, Program, Transition};
 use crate::target::threads::lost;
 use crate::target::threads::operation::{Action, ThreadId};
-use crate::target::threads::state::{Event, GaveUp, State};
+use crate::target::threads::state::{Event, GaveUp, Haunts, State};
 use crate::target::threads::world;
 use races::{Planned, Question, Relation, Witness};
 use tree::{Leg, NodeId, ROOT, Tree};
@@ -58,7 +57,7 @@ pub(crate) struct Explored {
     /// Whether executions longer than allowed were cut.
     pub(crate) cut_deeper: bool,
     /// Where one was in the end that was so long that it may have none.
-    pub(crate) endless_at: Option<&'static Location<'static>>,
+    pub(crate) endless_at: Option<Haunts>,
     /// Whether too many executions came to nothing, and it was left at that.
     is_wasteful: bool,
     /// Whether a thread had to wait because it went round without seeing anything new.
@@ -151,10 +150,16 @@ impl Schedules<'_> {
     fn explore_planning(&self, planning: Planning, may_change: bool) -> Explored {
         let lessons = self.program.loops.changes();
         let explored = self.explore_knowing(lessons, planning, may_change);
-        match explored.found.is_none() && self.has_learnt(lessons) && !self.gauge.must_end() {
-            true => explored.before(self.gauge, || self.explore_planning(planning, may_change)),
-            false => explored,
+        if !self.has_learnt(lessons) || self.gauge.must_end() || self.still_finds(&explored) {
+            return explored;
         }
+        explored.before(self.gauge, || self.explore_planning(planning, may_change))
+    }
+
+    /// Whether something wrong was found that is also found by what is known now.
+    fn still_finds(&self, explored: &Explored) -> bool {
+        let found = explored.found.as_ref();
+        found.is_some_and(|(decisions, finish)| self.retrace(decisions, |_| ()).0 == *finish)
     }
 
     /// Whether something was learnt of the program's loops since.
@@ -340,7 +345,7 @@ impl Schedules<'_> {
         explored.scheduling_points += state.events.len() as u64;
         explored.cut_deeper |= too_long;
         if is_endless {
-            explored.endless_at = state.haunt();
+            explored.endless_at = Some(state.haunts());
         }
         if blocked {
             explored.blocked_executions += 1;

@@ -109,8 +109,8 @@ impl Threads {
     /// otherwise, and eight times as often if it does not yield, sleep or wait for a while in it. After that it waits for
     /// something that it looks at to change.
     ///
-    /// A loop that waits for another thread has no end of schedules without this; one that gives up after more turns than
-    /// this is not followed to that end while others can go on, and the verdict says so.
+    /// A loop that waits for another thread has no end of schedules without this. One that ends by itself, as it turns out
+    /// when the thread is run alone, does not wait: all of its turns are followed.
     pub fn fruitless_turns(mut self, turns: u32) -> Self {
         self.setting.fruitless_turns = turns;
         self

@@ -72,6 +72,9 @@ pub(super) struct Static {
 /// Where a loop begins that has an end of its own, and the turns after which it comes to it.
 pub(crate) type GaveUp = (&'static Location<'static>, u32);
 
+/// Up to two places in the source.
+pub(crate) type Haunts = [Option<&'static Location<'static>>; 2];
+
 pub(super) type Body = Box<dyn FnOnce()>;
 
 pub(crate) struct Thread {
@@ -299,14 +302,28 @@ impl State {
         Some(last.operation.at)
     }
 
-    /// The place that came up most often among the last events.
-    pub(crate) fn haunt(&self) -> Option<&'static Location<'static>> {
-        let mut places: HashMap<&'static Location<'static>, u32> = HashMap::new();
+    /// Where the two threads are that have done most of the last events: the place that came up most often for each.
+    pub(crate) fn haunts(&self) -> Haunts {
+        let mut places: HashMap<ThreadId, HashMap<_, u32>> = HashMap::new();
         for event in self.events.iter().rev().take(1_000) {
-            *places.entry(event.operation.at).or_default() += 1;
+            let at = event.operation.at;
+            if !super::describe::is_own(at) {
+                *places
+                    .entry(event.thread)
+                    .or_default()
+                    .entry(at)
+                    .or_default() += 1;
+            }
         }
-        let most = places.into_iter().max_by_key(|&(at, times)| (times, at));
-        most.map(|(at, _)| at)
+        let haunts = places.into_values().filter_map(|places| {
+            let all: u32 = places.values().sum();
+            let most = places.into_iter().max_by_key(|&(at, times)| (times, at));
+            most.map(|(at, _)| (all, at))
+        });
+        let mut haunts: Vec<_> = haunts.collect();
+        haunts.sort_unstable_by(|one, other| other.cmp(one));
+        let mut haunts = haunts.into_iter().map(|(_, at)| at);
+        [haunts.next(), haunts.next()]
     }
 
     /// Whether a thread comes after another one's access: it knows of a later event, or of a thread that was spawned later.

@@ -16,7 +16,7 @@ use crate::trace::Step;
 const OUTSIDE: &str = "outside";
 
 /// Whether a place is one of Dragnet's own or of the standard library, where no user looks.
-fn is_own(at: &Location<'_>) -> bool {
+pub(super) fn is_own(at: &Location<'_>) -> bool {
     let here = Location::caller().file();
     let mut parts = here.rsplitn(3, ['/', '\\']);
     let own = parts.nth(2).unwrap_or(here);
