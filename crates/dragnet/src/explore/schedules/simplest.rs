@@ -97,7 +97,7 @@ impl Schedules<'_> {
     }
 
     /// Runs an execution along a way and says how it ends, and how many interruptions there are in it.
-    fn retrace<R: Send>(
+    pub(super) fn retrace<R: Send>(
         &self,
         way: &[Transition],
         look: impl FnOnce(&State) -> R + Send,
