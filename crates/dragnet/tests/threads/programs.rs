@@ -247,6 +247,41 @@ fn what_outlives_an_execution_is_refused_by_name() {
 }
 
 #[test]
+fn what_is_shared_shows_as_in_std() {
+    use dragnet::sync::{LazyLock, OnceLock, RwLock};
+
+    fn shown() -> Vec<String> {
+        let (lock, rw_lock) = (Mutex::new(1), RwLock::new("two"));
+        let (count, once) = (AtomicU32::new(3), OnceLock::new());
+        let lazy: LazyLock<u32> = LazyLock::new(|| 4);
+        let mut shown = vec![format!("{lock:?} {rw_lock:?} {count:?} {once:?} {lazy:?}")];
+        once.set(*lazy).unwrap();
+        let held = rw_lock.write();
+        shown.push(format!("{rw_lock:?} {once:?} {lazy:?}"));
+        drop(held);
+        shown
+    }
+    fn of_std() -> Vec<String> {
+        use std::sync::atomic::AtomicU32;
+        use std::sync::{LazyLock, Mutex, OnceLock, RwLock};
+
+        let (lock, rw_lock) = (Mutex::new(1), RwLock::new("two"));
+        let (count, once) = (AtomicU32::new(3), OnceLock::new());
+        let lazy: LazyLock<u32> = LazyLock::new(|| 4);
+        let mut shown = vec![format!("{lock:?} {rw_lock:?} {count:?} {once:?} {lazy:?}")];
+        once.set(*lazy).unwrap();
+        let held = rw_lock.write();
+        shown.push(format!("{rw_lock:?} {once:?} {lazy:?}"));
+        drop(held);
+        shown
+    }
+    assert_eq!(shown(), of_std());
+    Check::new(Threads::new(|| assert_eq!(shown(), of_std())))
+        .run()
+        .assert_holds();
+}
+
+#[test]
 fn threads_of_a_scope_borrow_and_are_waited_for() {
     Check::new(Threads::new(|| {
         let count = AtomicU32::new(0);

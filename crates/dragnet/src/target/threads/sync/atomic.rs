@@ -211,8 +211,7 @@ macro_rules! atomic {
 
         impl$(<$parameter>)? Debug for $name$(<$parameter>)? {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                // To look at the value would be an operation of its own.
-                f.debug_struct(stringify!($name)).finish_non_exhaustive()
+                Debug::fmt(&self.load(SeqCst), f)
             }
         }
     };

@@ -33,9 +33,10 @@ pub(super) fn placed<'a, T: ?Sized>(handle: &Handle, thing: &'a T) -> &'a T {
     }
 }
 
-/// What all locks have besides locking, as those of `std` have: a guard is shown as what it guards.
+/// What all locks have besides locking, as those of `std` have: a guard is shown as what it guards, and a lock with that as
+/// far as nobody holds it.
 macro_rules! lock_like_std {
-    ($lock:ident, $model:ident, $($guard:ident),+) => {
+    ($lock:ident, $model:ident, $look:ident, $($guard:ident),+) => {
         impl<T: ?Sized> $lock<T> {
             /// Whether a thread has panicked that held it.
             #[track_caller]
@@ -60,8 +61,15 @@ macro_rules! lock_like_std {
 
         impl<T: ?Sized + std::fmt::Debug> std::fmt::Debug for $lock<T> {
             fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                // To look at the data would be an operation of its own.
-                f.debug_struct(stringify!($lock)).finish_non_exhaustive()
+                use std::sync::TryLockError::{Poisoned, WouldBlock};
+                let mut shown = f.debug_struct(stringify!($lock));
+                match self.$look() {
+                    Ok(guard) => shown.field("data", &&*guard),
+                    Err(Poisoned(poisoned)) => shown.field("data", &&**poisoned.get_ref()),
+                    Err(WouldBlock) => shown.field("data", &format_args!("<locked>")),
+                };
+                let poisoned = self.guarded().poison.is_set();
+                shown.field("poisoned", &poisoned).finish_non_exhaustive()
             }
         }
 

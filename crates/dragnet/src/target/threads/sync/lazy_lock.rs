@@ -81,8 +81,15 @@ impl<T: Default> Default for LazyLock<T> {
 
 impl<T: Debug, F> Debug for LazyLock<T, F> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // To look at the value would be an operation of its own.
-        f.debug_struct("LazyLock").finish_non_exhaustive()
+        let is_made = self.gate.is_done(Location::caller());
+        let state = self.gate.placed(&self.state).get();
+        let mut shown = f.debug_tuple("LazyLock");
+        // SAFETY: nobody writes any more behind the gate once it has been passed.
+        match is_made.then(|| unsafe { &*state }) {
+            Some(State::Made(value)) => shown.field(value),
+            _ => shown.field(&format_args!("<uninit>")),
+        };
+        shown.finish()
     }
 }
 

@@ -182,4 +182,4 @@ impl<T: ?Sized> Drop for MutexGuard<'_, T> {
     }
 }
 
-lock_like_std!(Mutex, mutex, MutexGuard);
+lock_like_std!(Mutex, mutex, try_lock, MutexGuard);

@@ -145,8 +145,12 @@ impl<T: Eq> Eq for OnceLock<T> {}
 
 impl<T: Debug> Debug for OnceLock<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // To look at the value would be an operation of its own.
-        f.debug_struct("OnceLock").finish_non_exhaustive()
+        let mut shown = f.debug_tuple("OnceLock");
+        match self.get() {
+            Some(value) => shown.field(value),
+            None => shown.field(&format_args!("<uninit>")),
+        };
+        shown.finish()
     }
 }
 

@@ -274,7 +274,7 @@ impl<T: ?Sized> Drop for RwLockWriteGuard<'_, T> {
     }
 }
 
-lock_like_std!(RwLock, rw_lock, RwLockReadGuard, RwLockWriteGuard);
+lock_like_std!(RwLock, rw_lock, try_read, RwLockReadGuard, RwLockWriteGuard);
 
 #[cfg(test)]
 mod tests {
