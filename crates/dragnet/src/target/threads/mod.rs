@@ -8,6 +8,7 @@ pub mod cell;
 mod clocks;
 mod describe;
 pub(crate) mod executor;
+pub(crate) mod going_round;
 pub(crate) mod handle;
 pub mod hint;
 pub(crate) mod host;
