@@ -237,8 +237,8 @@ fn why(left_out: LeftOut, options: &Options) -> String {
         }
         #[cfg(feature = "threads")]
         LeftOut::GaveUp { at, turns } => format!(
-            "the loop at {at} ends by itself though nothing has changed, and was not followed to that end while others could go \
-             on: Threads::fruitless_turns({turns}) follows it"
+            "the loop at {at} is left only after more turns without anything new than are followed while others can go on: \
+             Threads::fruitless_turns({turns}) follows it"
         ),
         LeftOut::Cut(Cut::Time) => "the time limit cut the search short".to_owned(),
         LeftOut::Cut(Cut::Memory) => "the memory limit cut the search short".to_owned(),
