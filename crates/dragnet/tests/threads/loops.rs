@@ -407,6 +407,193 @@ fn what_comes_after_a_loop_that_ends_by_itself_is_followed() {
     assert!(told.contains("waits for the 2nd mutex of"), "{told}");
 }
 
+/// Programs with a loop that waits in one context, and gives up in another.
+fn loops_of_two_kinds() -> [(&'static str, fn()); 5] {
+    use dragnet::sync::{Mutex, mpsc};
+
+    #[inline(never)]
+    fn wait_for(flag: &AtomicU32, most: Option<u32>) -> bool {
+        let mut turns = 0;
+        while flag.load(SeqCst) == 0 {
+            turns += 1;
+            if most.is_some_and(|most| turns > most) {
+                return false;
+            }
+            thread::yield_now();
+        }
+        true
+    }
+
+    fn two() -> (Arc<[AtomicU32; 2]>, Arc<[AtomicU32; 2]>) {
+        let both = Arc::new([const { AtomicU32::new(0) }; 2]);
+        (Arc::clone(&both), both)
+    }
+
+    [
+        ("a function that is called with a bound and without", || {
+            let (both, other) = two();
+            let other = thread::spawn(move || {
+                other[0].store(1, SeqCst);
+                other[1].store(1, SeqCst);
+            });
+            wait_for(&both[0], None);
+            let came = wait_for(&both[1], Some(5));
+            other.join().unwrap();
+            assert!(came, "it has given up");
+        }),
+        ("a machine that gives up in one of its states", || {
+            let (both, other) = two();
+            let other = thread::spawn(move || {
+                other[0].store(1, SeqCst);
+                other[0].store(2, SeqCst);
+            });
+            let mut tries = 0;
+            loop {
+                match both[0].load(SeqCst) {
+                    2 => break,
+                    1 => tries += 1,
+                    _ => {}
+                }
+                assert!(tries < 5, "it has given up");
+                thread::yield_now();
+            }
+            other.join().unwrap();
+        }),
+        ("a time of grace once it is to stop", || {
+            let stops = Arc::new(Mutex::new((false, 0)));
+            let other = Arc::clone(&stops);
+            let other = thread::spawn(move || {
+                other.lock().unwrap().0 = true;
+                other.lock().unwrap().1 += 1;
+            });
+            let mut grace = 10;
+            loop {
+                let stops = stops.lock().unwrap();
+                if stops.1 > 0 {
+                    break;
+                }
+                grace -= u32::from(stops.0);
+                assert!(grace > 0, "it has given up");
+                drop(stops);
+                thread::sleep(Duration::from_millis(1));
+            }
+            other.join().unwrap();
+        }),
+        (
+            "a channel on which it waits only so long for what follows",
+            || {
+                let (sender, receiver) = mpsc::channel();
+                let other = thread::spawn(move || {
+                    sender.send(1).unwrap();
+                    sender.send(2).unwrap();
+                });
+                let (mut idle, mut last) = (0, 0);
+                while last != 2 {
+                    match receiver.recv_timeout(Duration::from_millis(10)) {
+                        Ok(message) => last = message,
+                        Err(_) => idle += last,
+                    }
+                    assert!(idle < 5, "it has given up");
+                }
+                other.join().unwrap();
+            },
+        ),
+        ("a bound that another thread sets before", || {
+            let (both, other) = two();
+            let other = thread::spawn(move || {
+                other[0].store(5, SeqCst);
+                other[1].store(1, SeqCst);
+            });
+            let most = both[0].load(SeqCst);
+            let came = wait_for(&both[1], (most > 0).then_some(most));
+            other.join().unwrap();
+            assert!(came, "it has given up");
+        }),
+    ]
+}
+
+#[test]
+fn a_loop_that_ends_by_itself_in_one_context_is_followed_there() {
+    for (what, main) in loops_of_two_kinds() {
+        for reduction in Reduction::ALL {
+            let check = Check::new(Threads::new(main)).reduction(reduction);
+            let verdict = check.run();
+            let violation = verdict.violation();
+            let told = violation.map(|violation| violation.describe());
+            let told = told.unwrap_or_else(|| panic!("{what}, {reduction}: {verdict}"));
+            assert!(
+                told.contains("it has given up"),
+                "{what}, {reduction}: {told}"
+            );
+        }
+    }
+}
+
+#[test]
+fn what_comes_again_before_a_loop_does_not_keep_it_from_waiting() {
+    let main = |comes: bool| {
+        let all = Arc::new([const { AtomicU32::new(0) }; 3]);
+        let other = Arc::clone(&all);
+        let other = thread::spawn(move || other[2].store(u32::from(comes), SeqCst));
+        for _ in 0..2 {
+            all[0].load(SeqCst);
+            all[1].load(SeqCst);
+        }
+        while all[2].load(SeqCst) == 0 {
+            thread::yield_now();
+        }
+        other.join().unwrap();
+    };
+    Check::new(Threads::new(move || main(true)))
+        .run()
+        .assert_holds();
+    let told = described(Check::new(Threads::new(move || main(false))));
+    assert!(told.contains("goes round until it does"), "{told}");
+}
+
+#[test]
+fn a_long_time_that_a_thread_waits_for_is_no_loop_without_end() {
+    use dragnet::sync::Mutex;
+    use dragnet::time::Instant;
+
+    let main = || {
+        let come = Arc::new(Mutex::new(false));
+        let other = Arc::clone(&come);
+        let other = thread::spawn(move || drop(other));
+        let start = Instant::now();
+        while !*come.lock().unwrap() && start.elapsed() < Duration::from_secs(5) {
+            thread::sleep(Duration::from_millis(1));
+        }
+        other.join().unwrap();
+    };
+    let verdict = Check::new(Threads::new(main)).run();
+    assert!(verdict.violation().is_none(), "{verdict}");
+}
+
+/// Who waits for more than a thread that counts is followed to is not stuck.
+#[test]
+fn a_thread_that_counts_comes_as_far_as_others_wait_for() {
+    for most in [3, 50, 150] {
+        let main = move || {
+            let both = Arc::new([const { AtomicU32::new(0) }; 2]);
+            let other = Arc::clone(&both);
+            let other = thread::spawn(move || {
+                while other[0].load(SeqCst) == 0 {
+                    other[1].fetch_add(1, SeqCst);
+                    thread::yield_now();
+                }
+            });
+            while both[1].load(SeqCst) < most {
+                thread::yield_now();
+            }
+            both[0].store(1, SeqCst);
+            other.join().unwrap();
+        };
+        let verdict = Check::new(Threads::new(main)).run();
+        assert!(verdict.violation().is_none(), "{most}: {verdict}");
+    }
+}
+
 /// The same function is called to look a few times, and to look until something has come.
 #[test]
 fn one_place_may_be_two_loops() {
@@ -524,7 +711,9 @@ fn busy() -> [(&'static str, Stops); 6] {
         }),
         ("two that take from a queue", |stops| {
             let pop = |shared: &Shared| _ = shared.queue.lock().unwrap().pop_front();
-            beside(2, stops, pop, |_| {});
+            beside(2, stops, pop, |shared| {
+                shared.queue.lock().unwrap().push_back(1);
+            });
         }),
         ("one that empties a queue for who waits for that", |stops| {
             let pop = |shared: &Shared| _ = shared.queue.lock().unwrap().pop_front();

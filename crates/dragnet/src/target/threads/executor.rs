@@ -8,7 +8,7 @@ use std::time::Duration;
 use corosensei::stack::{DefaultStack, Stack};
 use corosensei::{Coroutine, CoroutineResult};
 
-use super::loops::{FAR, FAR_ACTING, Loops, Probed};
+use super::loops::{Habit, Instance, Loops, Probed};
 use super::moments::lost;
 use super::names::Names;
 use super::operation::{ThreadId, Way};
@@ -31,6 +31,9 @@ pub(crate) struct Program {
     /// Whether threads are left where they are when an execution is over, because to unwind them does harm.
     leaves: AtomicBool,
 }
+
+/// How many steps a thread that goes on alone takes between two looks at how many there may be.
+const BETWEEN_LOOKS: usize = 100;
 
 /// How long it takes to see that again.
 const SHORT_PATIENCE: Duration = Duration::from_millis(500);
@@ -241,27 +244,39 @@ impl Executor {
         Ok(())
     }
 
-    /// Finds out whether a thread that goes round leaves its loop by itself, in an execution that goes the way of an
-    /// earlier one, and in which nobody else goes on then. False where it did not come there again.
+    /// Finds out whether a thread that goes round leaves its loop by itself, in an execution in which nothing happens but what
+    /// led it there in an earlier one. False where it did not come there again.
     fn probe(&mut self, taken: &[Transition], thread: ThreadId) -> bool {
-        self.begin();
-        let came_there = self.follow(taken).is_ok() && self.go_on_alone(thread);
-        self.take_apart();
-        came_there
+        let (this, way) = {
+            let state = self.state();
+            (state.loop_of(thread), state.way_to(thread))
+        };
+        let Some(this) = this else {
+            return false;
+        };
+        // All that has happened is a way as well, if there should be none but that.
+        [&way[..], taken].into_iter().any(|way| {
+            self.begin();
+            let came_there = self.follow(way).is_ok() && self.go_on_alone(thread, this);
+            self.take_apart();
+            came_there
+        })
     }
 
-    fn go_on_alone(&mut self, thread: ThreadId) -> bool {
-        let (this, places, operations) = {
+    fn go_on_alone(&mut self, thread: ThreadId, this: Instance) -> bool {
+        let (places, operations) = {
             let state = self.world.state().borrow();
-            let Some(this) = state.loop_of(thread) else {
+            if state.loop_of(thread) != Some(this) {
                 return false;
-            };
+            }
             let operations = state.thread(thread).round.operations();
-            (this, state.places_in_loop(thread), operations)
+            (state.places_in_loop(thread), operations)
         };
-        let mut probed = Probed::Left {
-            turns: 0,
+        let loops = Arc::clone(&self.program.loops);
+        let mut probed = Probed::Left(0);
+        let mut habit = Habit {
             acts: false,
+            reads_clock: false,
         };
         for step in 0.. {
             let mut state = self.world.state().borrow_mut();
@@ -269,11 +284,13 @@ impl Executor {
             if state.failure.is_some() || round.operations() != operations {
                 break;
             }
-            let (turns, acts) = (round.turns, round.acts);
-            probed = Probed::Left { turns, acts };
-            let far = if acts { FAR_ACTING } else { FAR };
-            if step >= far {
-                probed = Probed::Spins { acts };
+            probed = Probed::Left(round.turns);
+            habit = Habit {
+                acts: round.acts,
+                reads_clock: round.reads_clock,
+            };
+            if step % BETWEEN_LOOKS == 0 && step >= loops.far(this, habit) {
+                probed = Probed::Stayed;
                 break;
             }
             let Some(way) = state.same_way(thread) else {
@@ -283,7 +300,7 @@ impl Executor {
             drop(state);
             self.go_on(thread);
         }
-        self.program.loops.learn(this, probed, places.into_iter());
+        loops.learn(this, probed, habit, places.into_iter());
         true
     }
 

@@ -4,14 +4,18 @@ use std::panic::Location;
 use std::rc::Rc;
 
 use super::clocks::Row;
-use super::loops::{Loop, Nature, Place};
+use super::loops::{Instance, Nature, Place};
 use super::model::EventId;
 use super::operation::{Action, Operation, ThreadId, Way};
 use super::round::{Aspect, Effect, Sight};
-use super::state::State;
+use super::state::{State, Thread};
 
 /// How often a thread goes round a loop without an end of its own though nobody else can go on, before that is hopeless.
 const HOPELESS: u32 = 100;
+
+/// How often in an execution the hope that threads leave their loops begins anew, because others that go round change what
+/// they see.
+const MOST_DISTURBANCES: u32 = 2_000;
 
 /// A thread that went round goes on.
 #[derive(Clone)]
@@ -33,18 +37,23 @@ impl State {
         let Some(pending) = thread.pending else {
             return false;
         };
-        if !thread.round.has_turned(self.fruitless_turns) || !self.goes_round(id, &pending) {
+        let round = &thread.round;
+        if !round.has_turned(self.fruitless_turns) || !round.is_closed_by(&pending) {
             return false;
         }
-        let turns = thread.round.turns;
-        let nature = self.nature_of_loop(id);
-        if turns <= nature.ends_after || !self.can_go_on(id) {
+        let turns = round.turns;
+        if !self.can_go_on(id) {
             return false;
         }
-        if !nature.spins {
+        let Some(nature) = self.nature_of_loop(id) else {
             self.wonders = Some(id);
+            return true;
+        };
+        if turns <= nature.ends_after || !self.goes_round(id, &pending) {
+            return false;
         }
-        if let (Some(turns), Some(head)) = (nature.late_end, self.thread(id).round.head()) {
+        let late_end = nature.late_end.filter(|&turns| turns < u32::MAX);
+        if let (Some(turns), Some(head)) = (late_end, self.thread(id).round.head()) {
             self.note_gave_up(id, head, turns);
         }
         true
@@ -60,22 +69,32 @@ impl State {
         round.is_closed_by(pending) && round.seen.iter().all(is_same)
     }
 
+    /// Whether a thread that waits in a loop goes round for ever if nobody else does anything, and does nothing itself.
+    pub(super) fn is_lost_in_loop(&self, id: ThreadId) -> bool {
+        let round = &self.thread(id).round;
+        let nature = round.nature.unwrap_or_default();
+        nature.spins && nature.late_end.is_none() && !nature.is_guessed && !round.acts
+    }
+
     /// Whether there is no hope that a thread that goes round leaves its loop.
     pub(super) fn is_hopeless(&self, id: ThreadId) -> bool {
         let round = &self.thread(id).round;
         let nature = round.nature.unwrap_or_default();
-        let known = nature.late_end.map_or(nature.ends_after, |end| end + 1);
+        let known = nature
+            .late_end
+            .map_or(nature.ends_after, |end| end.saturating_add(1));
         let is_at_head = self
             .pending(id)
             .is_some_and(|pending| round.is_closed_by(&pending));
-        is_at_head && round.has_turned(HOPELESS) && round.turns > known
+        is_at_head && round.has_turned_undisturbed(HOPELESS) && round.turns > known
     }
 
-    /// The loop that a thread goes round.
-    pub(super) fn loop_of(&self, id: ThreadId) -> Option<Loop> {
+    /// The loop that a thread goes round, and what the thread had seen when it first came round.
+    pub(super) fn loop_of(&self, id: ThreadId) -> Option<Instance> {
         let thread = self.thread(id);
         let at = thread.round.head()?;
-        Some(Place::new(thread.hash, at).loop_at(thread.depth))
+        let this = Place::new(thread.hash, at).loop_at(thread.depth);
+        Some(this.in_context(thread.round.context))
     }
 
     /// The places in it.
@@ -87,27 +106,26 @@ impl State {
     }
 
     /// What is known of the loop that a thread goes round, at whose beginning it is.
-    fn nature_of_loop(&mut self, id: ThreadId) -> Nature {
-        let round = &self.thread(id).round;
-        let known = round
-            .nature
-            .filter(|nature| nature.spins || round.turns <= nature.ends_after);
-        known.unwrap_or_else(|| {
-            let this = self.loop_of(id);
-            let nature = this.and_then(|this| self.loops.nature(&this));
-            let nature = nature.unwrap_or_default();
-            self.thread_mut(id).round.nature = Some(nature);
-            nature
-        })
+    fn nature_of_loop(&mut self, id: ThreadId) -> Option<Nature> {
+        let turns = self.thread(id).round.turns;
+        let is_known = |nature: &Nature| nature.spins || turns <= nature.ends_after;
+        if let Some(nature) = self.thread(id).round.nature.filter(is_known) {
+            return Some(nature);
+        }
+        let nature = self.loops.nature(self.loop_of(id)?).filter(is_known);
+        self.thread_mut(id).round.nature = nature;
+        nature
     }
 
     /// Whether a thread has gone round so often that it goes on only because of something new, or after all others.
     fn has_gone_round(&mut self, id: ThreadId, operation: &Operation) -> bool {
         let round = &self.thread(id).round;
-        let (is_closed, turns) = (round.is_closed_by(operation), round.turns);
-        is_closed
+        let turns = round.turns;
+        round.is_closed_by(operation)
             && round.has_turned(self.fruitless_turns)
-            && turns > self.nature_of_loop(id).ends_after
+            && self
+                .nature_of_loop(id)
+                .is_some_and(|nature| turns > nature.ends_after)
     }
 
     /// A thread that went round goes on because something has changed, and comes after that; or because nobody else can go
@@ -169,18 +187,26 @@ impl State {
         (way, effect): (Way, Effect),
         acts: bool,
     ) {
+        let is_busy = self.is_busy(thread, operation);
         let versions = &mut self.objects[operation.object.0 as usize].versions;
         versions.count(effect);
         let aspect = effect.sees.or(acts.then_some(Aspect::Content));
-        let sight = aspect.map(|aspect| Sight {
-            operation: *operation,
-            aspect,
-            version: versions.of(aspect),
+        let sight = aspect.map(|aspect| {
+            let aspect = match aspect {
+                Aspect::Content if is_busy => Aspect::Calm,
+                aspect => aspect,
+            };
+            Sight {
+                operation: *operation,
+                aspect,
+                version: versions.of(aspect),
+            }
         });
         if sight.is_some() {
             self.note_leaving(thread, operation);
         }
-        let round = &mut self.thread_mut(thread).round;
+        let this = self.thread_mut(thread);
+        let (round, view) = (&mut this.round, this.view);
         if effect.changes.is_some() {
             round.change(operation.object, effect);
         }
@@ -188,7 +214,7 @@ impl State {
         match sight {
             // One way comes after the other here, and none of them is like another.
             Some(_) if matches!(operation.action, Action::Choose(_)) => round.forget(),
-            Some(sight) => round.see(sight, acts),
+            Some(sight) => round.see(sight, acts, view),
             None => {}
         }
     }
@@ -223,31 +249,43 @@ impl State {
         self.gave_up = self.gave_up.max(Some((head, turns)));
     }
 
-    /// What an operation was, or only a look where the change is nothing new to anybody: where a thread goes round without
-    /// end and makes the same change in each turn, or does so only because of others like it.
+    /// Whether an operation is one of those that a thread does again and again which goes round without end and changes
+    /// something in each turn.
+    fn is_busy(&self, thread: ThreadId, operation: &Operation) -> bool {
+        self.loops.is_busy(self.thread(thread).hash, operation.at)
+    }
+
+    /// What an operation was, if it was a change. What a thread changes that goes round without end is new to others only in
+    /// its first turns, and to others like it never.
     pub(super) fn unless_stale(
         &mut self,
         thread: ThreadId,
         operation: &Operation,
         effect: Effect,
     ) -> Effect {
-        if !self.loops.is_busy(self.thread(thread).hash, operation.at) {
-            self.thread_mut(thread).generation = 0;
+        if effect != Effect::CHANGE || !self.is_busy(thread, operation) {
             return effect;
         }
-        let this = self.thread(thread);
-        let sight = this.round.sight(operation);
-        let noticed = sight.and_then(|sight| self.first_change(&sight));
-        let generation = match noticed {
-            Some(event) => self.events[event as usize].generation + 1,
-            None => this.generation.max(1),
-        };
-        self.thread_mut(thread).generation = generation;
-        let has_echoed = generation >= self.fruitless_turns.max(2);
-        match effect == Effect::CHANGE && (has_echoed || self.has_turned_in_vain(thread)) {
-            true => Effect::look(Aspect::Content),
-            false => effect,
+        if !self.has_turned_in_vain(thread) {
+            return Effect::BUSY_CHANGE;
         }
+        let sees_it = |other: &Thread| other.round.sees(operation.object);
+        let me = self.thread(thread).hash;
+        let mut others = self
+            .threads
+            .iter()
+            .flatten()
+            .filter(|other| other.hash != me);
+        if self.disturbances < MOST_DISTURBANCES && others.any(sees_it) {
+            self.disturbances += 1;
+            // Those who see it may leave their loops because of that, and so it is worth while to go on.
+            for thread in self.threads.iter_mut().flatten() {
+                if sees_it(thread) {
+                    thread.round.disturbed_at = thread.round.turns;
+                }
+            }
+        }
+        Effect::look(Aspect::Content)
     }
 
     /// Whether a thread has gone round so often that nothing which it does there is new.

@@ -2,7 +2,7 @@
 //!
 //! A thread that goes round and sees nothing new may wait for another thread, or be about to end by itself: to count to
 //! twenty, to give up, to find that its time is over. Only the first may be left to wait. So when a thread is about to, for
-//! the first time at a place, an execution is run in which it goes on alone.
+//! the first time in a loop after having seen what it has seen, an execution is run in which it goes on alone.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::panic::Location;
@@ -13,9 +13,15 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use crate::trace::scatter;
 
 /// A loop ends by itself when it is left within so many steps in which nobody else goes on,
-pub(super) const FAR: usize = 10_000;
-/// or so many where the thread changes something in each turn.
-pub(super) const FAR_ACTING: usize = 100_000;
+const FAR: usize = 10_000;
+/// or so many where the thread changes something in each turn, or looks how late it is,
+const VERY_FAR: usize = 100_000;
+/// or so many where it has been run alone for this often already.
+const NEAR: usize = 500;
+const OFTEN: u32 = 8;
+
+/// In so many contexts a loop is looked at one by one.
+const CONTEXTS: u32 = 256;
 
 /// A loop that only looks is followed for so many turns in every schedule.
 const FOLLOWED: u32 = 1_000;
@@ -42,8 +48,26 @@ impl Place {
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) struct Loop(Place);
 
+impl Loop {
+    /// The same where the thread has seen something that it may depend on whether the loop ends.
+    pub(super) fn in_context(self, context: u64) -> Instance {
+        let Self(Place(key)) = self;
+        Instance {
+            of: self,
+            here: Place(scatter(key ^ scatter(context))),
+        }
+    }
+}
+
+/// A loop in one context.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) struct Instance {
+    of: Loop,
+    here: Place,
+}
+
 /// What is known of a loop.
-#[derive(Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Nature {
     /// It has been seen to end by itself after so many turns, or fewer.
     pub(super) ends_after: u32,
@@ -51,15 +75,26 @@ pub(super) struct Nature {
     pub(super) spins: bool,
     /// or ends only after so many.
     pub(super) late_end: Option<u32>,
+    /// Whether that is only concluded from other contexts.
+    pub(super) is_guessed: bool,
+}
+
+/// How a thread goes round in a loop.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) struct Habit {
+    /// Whether it changes something in each turn.
+    pub(super) acts: bool,
+    /// Whether it looks how late it is.
+    pub(super) reads_clock: bool,
 }
 
 /// What came of a loop in which a thread went on alone.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Probed {
     /// The thread left it after so many turns.
-    Left { turns: u32, acts: bool },
+    Left(u32),
     /// It went on for as long as one can wait.
-    Spins { acts: bool },
+    Stayed,
 }
 
 /// What is known of the loops of a program.
@@ -74,9 +109,17 @@ pub(crate) struct Loops {
 
 #[derive(Default)]
 struct Known {
-    natures: BTreeMap<Loop, Nature>,
+    natures: BTreeMap<Place, Nature>,
+    loops: BTreeMap<Loop, Overall>,
     /// Where threads change something again and again.
     busy: BTreeSet<Place>,
+}
+
+/// What is known of a loop in all contexts.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+struct Overall {
+    contexts: u32,
+    spins: bool,
 }
 
 impl Loops {
@@ -84,36 +127,72 @@ impl Loops {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(super) fn nature(&self, which: &Loop) -> Option<Nature> {
-        self.known().natures.get(which).copied()
+    pub(super) fn nature(&self, which: Instance) -> Option<Nature> {
+        let known = self.known();
+        let nature = known.natures.get(&which.here).copied();
+        let guess = |overall: &Overall| Nature {
+            ends_after: if overall.spins { 0 } else { u32::MAX },
+            spins: overall.spins,
+            late_end: None,
+            is_guessed: true,
+        };
+        nature.or_else(|| {
+            let overall = known.loops.get(&which.of)?;
+            (overall.contexts >= CONTEXTS).then(|| guess(overall))
+        })
+    }
+
+    /// For how many steps a thread goes on alone, until it is clear that it does not leave a loop.
+    pub(super) fn far(&self, which: Instance, habit: Habit) -> usize {
+        let contexts = self
+            .known()
+            .loops
+            .get(&which.of)
+            .map_or(0, |overall| overall.contexts);
+        match habit {
+            _ if contexts >= OFTEN => NEAR,
+            Habit {
+                acts: false,
+                reads_clock: false,
+            } => FAR,
+            _ => VERY_FAR,
+        }
     }
 
     /// Takes note of what came of a loop, and of the places in it.
-    pub(super) fn learn(&self, which: Loop, probed: Probed, places: impl Iterator<Item = Place>) {
+    pub(super) fn learn(
+        &self,
+        which: Instance,
+        probed: Probed,
+        habit: Habit,
+        places: impl Iterator<Item = Place>,
+    ) {
         let known = &mut *self.known();
-        let nature = known.natures.entry(which).or_default();
-        let matters = match probed {
-            Probed::Left { turns, acts } if acts || turns <= FOLLOWED => {
-                // One that takes longer each time is not to be learnt of each time.
-                nature.ends_after = nature.ends_after.max(turns.next_power_of_two());
-                true
+        let overall = known.loops.entry(which.of).or_default();
+        let nature = known.natures.entry(which.here).or_insert_with(|| {
+            overall.contexts += 1;
+            Nature::default()
+        });
+        match probed {
+            Probed::Left(turns) if habit.acts || turns <= FOLLOWED => {
+                // Where it goes on with something else each time, that is not to be found out each time.
+                nature.ends_after = turns.saturating_mul(2);
+                return;
             }
-            Probed::Left { turns, .. } => {
-                nature.spins = true;
-                nature.late_end = Some(turns);
-                false
+            Probed::Left(turns) => nature.late_end = Some(turns),
+            // Its time may come.
+            Probed::Stayed if habit.reads_clock => nature.late_end = Some(u32::MAX),
+            Probed::Stayed => {}
+        }
+        nature.spins = true;
+        overall.spins = true;
+        if habit.acts {
+            let before = known.busy.len();
+            known.busy.extend(places);
+            self.has_busy.store(true, Relaxed);
+            if known.busy.len() > before {
+                self.changes.fetch_add(1, Relaxed);
             }
-            Probed::Spins { acts } => {
-                nature.spins = true;
-                if acts {
-                    known.busy.extend(places);
-                    self.has_busy.store(true, Relaxed);
-                }
-                acts
-            }
-        };
-        if matters {
-            self.changes.fetch_add(1, Relaxed);
         }
     }
 
@@ -130,21 +209,23 @@ impl Loops {
     /// All that is known, for [`recall`](Self::recall) in another process.
     pub(super) fn lessons(&self) -> Vec<String> {
         let known = self.known();
-        let natures = known.natures.iter().map(|(&Loop(Place(key)), nature)| {
+        let natures = known.natures.iter().map(|(&Place(key), nature)| {
             let Nature {
-                ends_after,
-                spins,
-                late_end,
-            } = nature;
-            let late_end = late_end.unwrap_or_default();
+                ends_after, spins, ..
+            } = *nature;
+            let late_end = nature.late_end.unwrap_or_default();
             format!(
-                "loop {key:016x} {ends_after} {} {late_end}",
-                u8::from(*spins)
+                "here {key:016x} {ends_after} {} {late_end}",
+                u8::from(spins)
             )
+        });
+        let loops = known.loops.iter().map(|(&Loop(Place(key)), overall)| {
+            let Overall { contexts, spins } = *overall;
+            format!("loop {key:016x} {contexts} {}", u8::from(spins))
         });
         let busy = known.busy.iter();
         let busy = busy.map(|&Place(key)| format!("busy {key:016x}"));
-        natures.chain(busy).collect()
+        natures.chain(loops).chain(busy).collect()
     }
 
     /// Takes up what was known elsewhere. What cannot be read is found out anew.
@@ -155,18 +236,27 @@ impl Loops {
             let key = words
                 .get(1)
                 .and_then(|key| u64::from_str_radix(key, 16).ok());
+            let (Some(&kind), Some(place)) = (words.first(), key.map(Place)) else {
+                continue;
+            };
             let number = |at: usize| words.get(at).and_then(|word| word.parse::<u32>().ok());
-            match (words.first(), key) {
-                (Some(&"loop"), Some(key)) => {
+            let (first, spins) = (number(2).unwrap_or_default(), number(3) == Some(1));
+            match kind {
+                "here" => {
                     let nature = Nature {
-                        ends_after: number(2).unwrap_or_default(),
-                        spins: number(3) == Some(1),
+                        ends_after: first,
+                        spins,
                         late_end: number(4).filter(|&end| end > 0),
+                        is_guessed: false,
                     };
-                    known.natures.insert(Loop(Place(key)), nature);
+                    known.natures.insert(place, nature);
                 }
-                (Some(&"busy"), Some(key)) => {
-                    known.busy.insert(Place(key));
+                "loop" => {
+                    let contexts = first;
+                    known.loops.insert(Loop(place), Overall { contexts, spins });
+                }
+                "busy" => {
+                    known.busy.insert(place);
                     self.has_busy.store(true, Relaxed);
                 }
                 _ => {}
@@ -179,32 +269,51 @@ impl Loops {
 mod tests {
     use super::*;
 
+    const LOOKS: Habit = Habit {
+        acts: false,
+        reads_clock: false,
+    };
+
     #[test]
     fn what_was_learnt_is_recalled_elsewhere() {
         let place = Place::new(7, Location::caller());
         let loops = Loops::default();
-        let left = Probed::Left {
-            turns: 5,
-            acts: false,
+        let [one, other] = [1, 2].map(|context| place.loop_at(0).in_context(context));
+        let acts = Habit {
+            acts: true,
+            ..LOOKS
         };
-        loops.learn(place.loop_at(1), left, [].into_iter());
-        loops.learn(
-            place.loop_at(1),
-            Probed::Spins { acts: true },
-            [place].into_iter(),
-        );
-        let late = Probed::Left {
-            turns: 5_000,
-            acts: false,
-        };
-        loops.learn(place.loop_at(2), late, [].into_iter());
+        loops.learn(one, Probed::Left(5), LOOKS, [].into_iter());
+        loops.learn(one, Probed::Stayed, acts, [place].into_iter());
+        loops.learn(other, Probed::Left(5_000), LOOKS, [].into_iter());
         let elsewhere = Loops::default();
         elsewhere.recall(&loops.lessons());
-        let nature = elsewhere.nature(&place.loop_at(1)).expect("it was learnt");
-        assert_eq!((nature.ends_after, nature.spins), (8, true));
-        let late = elsewhere.nature(&place.loop_at(2)).expect("it was learnt");
+        let nature = elsewhere.nature(one).expect("it was learnt");
+        assert_eq!((nature.ends_after, nature.spins), (10, true));
+        let late = elsewhere.nature(other).expect("it was learnt");
         assert_eq!(late.late_end, Some(5_000));
         assert!(elsewhere.known().busy.contains(&place));
         assert_eq!(elsewhere.lessons(), loops.lessons());
+    }
+
+    #[test]
+    fn where_a_loop_has_come_up_in_many_contexts_the_others_are_guessed() {
+        let loops = Loops::default();
+        let which = Place::new(7, Location::caller()).loop_at(0);
+        for context in 0..u64::from(CONTEXTS) {
+            assert_eq!(loops.nature(which.in_context(context)), None);
+            let far = loops.far(which.in_context(context), LOOKS);
+            assert_eq!(far == FAR, context < u64::from(OFTEN));
+            let probed = if context == 9 {
+                Probed::Stayed
+            } else {
+                Probed::Left(3)
+            };
+            loops.learn(which.in_context(context), probed, LOOKS, [].into_iter());
+        }
+        let guess = loops
+            .nature(which.in_context(u64::MAX))
+            .expect("there were many");
+        assert!(guess.is_guessed && guess.spins);
     }
 }

@@ -12,6 +12,8 @@ pub(super) const WITHOUT_STEPPING_ASIDE: u32 = 8;
 /// What there is to see of an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Aspect {
+    /// What it holds or says, but for what threads change in it that go round without end: what they see of each other.
+    Calm,
     /// What it holds or says. Who comes and goes leaves it as it was.
     Content,
     /// Anything about it: also who holds it now, or waits there.
@@ -23,13 +25,19 @@ pub(crate) enum Aspect {
 pub(crate) struct Effect {
     /// What the thread has seen, if it has done nothing but look.
     pub(crate) sees: Option<Aspect>,
-    /// What may have changed. Whoever changes the content changes the whole.
+    /// What may have changed. Whoever changes the calm content changes the content, and who does that changes the whole.
     pub(crate) changes: Option<Aspect>,
 }
 
 impl Effect {
     /// The thread has done something, and not only looked.
     pub(crate) const CHANGE: Self = Self {
+        sees: None,
+        changes: Some(Aspect::Calm),
+    };
+
+    /// The same of a thread that goes round without end, and does so in each turn.
+    pub(crate) const BUSY_CHANGE: Self = Self {
         sees: None,
         changes: Some(Aspect::Content),
     };
@@ -63,7 +71,8 @@ impl Effect {
     pub(crate) fn alters(self, seen: Aspect) -> bool {
         match self.changes {
             None => false,
-            Some(Aspect::Content) => true,
+            Some(Aspect::Calm) => true,
+            Some(Aspect::Content) => seen != Aspect::Calm,
             Some(Aspect::Whole) => seen == Aspect::Whole,
         }
     }
@@ -72,6 +81,7 @@ impl Effect {
 /// How often each aspect of an object may have changed.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Versions {
+    calm: u32,
     content: u32,
     whole: u32,
 }
@@ -79,18 +89,21 @@ pub(super) struct Versions {
 impl Versions {
     pub(super) fn of(self, aspect: Aspect) -> u32 {
         match aspect {
+            Aspect::Calm => self.calm,
             Aspect::Content => self.content,
             Aspect::Whole => self.whole,
         }
     }
 
     pub(super) fn count(&mut self, effect: Effect) {
+        self.calm += u32::from(effect.alters(Aspect::Calm));
         self.content += u32::from(effect.alters(Aspect::Content));
         self.whole += u32::from(effect.alters(Aspect::Whole));
     }
 
     /// Undoes the same.
     pub(super) fn discount(&mut self, effect: Effect) {
+        self.calm -= u32::from(effect.alters(Aspect::Calm));
         self.content -= u32::from(effect.alters(Aspect::Content));
         self.whole -= u32::from(effect.alters(Aspect::Whole));
     }
@@ -110,8 +123,14 @@ pub(super) struct Round {
     sees_whole: bool,
     /// Which of them it came to again first.
     head: Option<usize>,
-    /// What has come again since it last came round there.
-    stray: Option<usize>,
+    /// Which have come again since it last came round there: a bit each.
+    strays: u128,
+    /// What the thread had seen when it first came round.
+    pub(super) context: u64,
+    /// How often it had come round when somebody last changed what it sees, though that was nothing new.
+    pub(super) disturbed_at: u32,
+    /// Whether it has asked what time it is.
+    pub(super) reads_clock: bool,
     /// How often it has come round.
     pub(super) turns: u32,
     /// Whether it changed something in its last turn,
@@ -158,7 +177,9 @@ impl Round {
         self.mask = 0;
         self.sees_whole = false;
         self.head = None;
-        self.stray = None;
+        self.strays = 0;
+        self.disturbed_at = 0;
+        self.reads_clock = false;
         self.turns = 0;
         self.acts = false;
         self.has_acted = false;
@@ -189,6 +210,12 @@ impl Round {
         }
     }
 
+    /// The same since somebody last changed what it sees.
+    pub(super) fn has_turned_undisturbed(&self, turns: u32) -> bool {
+        let turns = turns.saturating_mul(self.patience());
+        self.turns - self.disturbed_at >= turns
+    }
+
     /// Whether it has come round so often, for its [patience](Self::patience).
     pub(super) fn has_turned(&self, turns: u32) -> bool {
         self.head.is_some() && self.turns >= turns.saturating_mul(self.patience())
@@ -204,14 +231,15 @@ impl Round {
         self.seen.iter().map(|sight| sight.operation).collect()
     }
 
+    /// Whether it sees an object.
+    pub(super) fn sees(&self, object: ObjectId) -> bool {
+        let mut seen = self.seen.iter();
+        seen.any(|sight| sight.operation.object == object)
+    }
+
     /// Whether an operation is one of the round.
     pub(super) fn has(&self, operation: &Operation) -> bool {
         self.position(operation).is_some()
-    }
-
-    /// What the thread saw by an operation.
-    pub(super) fn sight(&self, operation: &Operation) -> Option<Sight> {
-        self.position(operation).map(|at| self.seen[at])
     }
 
     fn position(&self, operation: &Operation) -> Option<usize> {
@@ -249,13 +277,13 @@ impl Round {
     }
 
     /// The thread has looked at something, or changed it.
-    pub(super) fn see(&mut self, sight: Sight, acts: bool) {
-        self.go_on(sight);
+    pub(super) fn see(&mut self, sight: Sight, acts: bool, view: u64) {
+        self.go_on(sight, view);
         self.had_acted = self.has_acted;
         self.has_acted |= acts;
     }
 
-    fn go_on(&mut self, sight: Sight) {
+    fn go_on(&mut self, sight: Sight, view: u64) {
         let Some(at) = self.position(&sight.operation) else {
             if self.seen.len() >= LONGEST_LOOP {
                 self.forget();
@@ -271,17 +299,18 @@ impl Round {
         let head = *self.head.get_or_insert_with(|| {
             // What it saw before it came here first is not part of the round.
             self.seen.drain(..at);
+            self.context = view;
             0
         });
         if self.seen[head].operation == sight.operation {
             self.turns += 1;
-            self.stray = None;
+            self.strays = 0;
             self.acts = std::mem::take(&mut self.has_acted);
-        } else if self.stray == Some(at) {
+        } else if self.strays >> at & 1 == 1 {
             // It goes round somewhere else by now.
             self.begin(sight);
         } else {
-            self.stray.get_or_insert(at);
+            self.strays |= 1 << at;
         }
     }
 }

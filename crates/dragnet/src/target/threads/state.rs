@@ -15,6 +15,7 @@ use super::going_round::{GaveUp, Stirred};
 use super::host::Host;
 use super::loops::Loops;
 use super::model::{EventId, Model};
+use super::names;
 use super::net::{Addresses, Label};
 use super::operation::{Action, CLASSES, ObjectId, Operation, ProcessId, ThreadId, Way, Ways};
 use super::round::{Effect, Round, Sight, Versions};
@@ -45,6 +46,8 @@ pub(crate) struct State {
     pub(crate) went_round: bool,
     /// Where a thread had to wait in a loop that ends by itself, and for how many turns it would have had to be followed.
     pub(crate) gave_up: Option<GaveUp>,
+    /// How often a thread that goes round has changed what others see who do.
+    pub(super) disturbances: u32,
     /// Whether time has passed for anybody.
     pub(super) time_passes: bool,
     /// A thread that has just been spawned and has not begun.
@@ -105,9 +108,8 @@ pub(crate) struct Thread {
     /// Its last event.
     pub(super) latest: EventId,
     pub(super) round: Round,
-    /// How many threads that go round without end and change something in each turn are behind what it does, itself
-    /// included, each because of the one before.
-    pub(super) generation: u32,
+    /// A hash of all that it has done and seen.
+    pub(super) view: u64,
     pub(super) time: Duration,
     /// What time it was for it at each of its events, if time has passed for anybody.
     times: Vec<Duration>,
@@ -124,6 +126,8 @@ pub(crate) struct Thread {
 pub(crate) struct Object {
     pub(crate) model: Model,
     pub(super) versions: Versions,
+    /// What the thread that last changed it had done and seen.
+    view: u64,
     /// What comes before the next operation that does not commute with a class.
     rows: [Option<Row>; CLASSES],
     pub(crate) events: Vec<EventId>,
@@ -162,8 +166,6 @@ pub(crate) struct Event {
     /// How many objects there were before it.
     pub(crate) objects: u32,
     pub(crate) effect: Effect,
-    /// That of its thread.
-    pub(super) generation: u32,
     /// Why its thread went on, if it had gone round.
     pub(crate) stirred: Option<Stirred>,
 }
@@ -185,6 +187,7 @@ impl State {
             wonders: None,
             went_round: false,
             gave_up: None,
+            disturbances: 0,
             time_passes: false,
             newborn: None,
             statics: HashMap::new(),
@@ -212,6 +215,7 @@ impl State {
         self.wonders = None;
         self.went_round = false;
         self.gave_up = None;
+        self.disturbances = 0;
         self.time_passes = false;
         self.newborn = None;
         self.statics.clear();
@@ -351,6 +355,14 @@ impl State {
         self.objects.len()
     }
 
+    /// The decisions without which a thread would not be where it is.
+    pub(super) fn way_to(&self, thread: ThreadId) -> Vec<(ThreadId, Way)> {
+        let row = self.thread(thread).row;
+        let events = self.events.iter();
+        let past = events.filter(|event| self.clocks.of(row, event.thread) > event.index);
+        past.map(|event| (event.thread, event.way)).collect()
+    }
+
     /// Whether an event comes before another one, or is that.
     pub(crate) fn is_before(&self, one: EventId, other: EventId) -> bool {
         let one = &self.events[one as usize];
@@ -400,6 +412,16 @@ impl State {
         }
         self.went_round |= in_vain;
         if !enabled.is_empty() || !in_vain {
+            return;
+        }
+        let waits = |id: &ThreadId| self.can_go_on(*id);
+        if self
+            .order
+            .iter()
+            .copied()
+            .filter(|id| waits(id))
+            .all(|id| self.is_lost_in_loop(id))
+        {
             return;
         }
         // One at a time, whoever has waited longest: what they see of each other while they go round is nothing new.
@@ -492,6 +514,7 @@ impl State {
         self.objects.push(Object {
             model,
             versions: Versions::default(),
+            view: 0,
             rows: [None; CLASSES],
             events,
             accesses: Vec::new(),
@@ -542,7 +565,7 @@ impl State {
             depth: 0,
             latest: 0,
             round,
-            generation: 0,
+            view: hash,
             time,
             times: Vec::new(),
             sockets: 0,
@@ -584,6 +607,29 @@ impl State {
         }
     }
 
+    /// What a thread has done and seen grows by an operation, and by what who last changed the object had.
+    fn look_at(
+        &mut self,
+        thread: ThreadId,
+        operation: &Operation,
+        (way, answer): (Way, u32),
+        effect: Effect,
+    ) {
+        let object = &self.objects[operation.object.0 as usize];
+        let acts = effect == Effect::CHANGE;
+        let seen = match acts || effect.sees.is_some() {
+            true => object.view,
+            false => 0,
+        };
+        let how = u64::from(way) << 32 | u64::from(answer);
+        let this = self.thread_mut(thread);
+        let view = scatter(this.view ^ names::offset(operation.at) ^ how.rotate_left(7));
+        this.view = scatter(view.wrapping_add(seen));
+        if acts {
+            self.objects[operation.object.0 as usize].view = self.thread(thread).view;
+        }
+    }
+
     /// A thread goes on with the operation that it has come to.
     pub(super) fn perform(&mut self, thread: ThreadId, way: Way) {
         let this = self.thread_mut(thread);
@@ -600,10 +646,8 @@ impl State {
         let outcome = known.model.perform(thread, action, way, event);
         let effect = action.effect(way, outcome.answer);
         let acts = effect == Effect::CHANGE;
-        let effect = match acts || effect.sees.is_some() {
-            true => self.unless_stale(thread, &operation, effect),
-            false => effect,
-        };
+        self.look_at(thread, &operation, (way, outcome.answer), effect);
+        let effect = self.unless_stale(thread, &operation, effect);
         let row = self.clocks.after(row);
         let stirred = self.stir(thread, &operation, row);
         let known = &mut self.objects[object.0 as usize];
@@ -647,7 +691,6 @@ impl State {
             before,
             objects: self.objects.len() as u32,
             effect,
-            generation: self.thread(thread).generation,
             stirred,
         });
         if self.time_passes {

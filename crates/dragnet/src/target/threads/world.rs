@@ -649,7 +649,10 @@ impl World {
 
     /// The time as the running thread knows it.
     pub(crate) fn time(&self) -> Duration {
-        self.state.borrow().thread(self.running.get()).time
+        let mut state = self.state.borrow_mut();
+        let this = state.thread_mut(self.running.get());
+        this.round.reads_clock = true;
+        this.time
     }
 
     /// Time passes for the running thread.
