@@ -62,7 +62,6 @@ mod signals {
     use std::sync::atomic::Ordering::Relaxed;
     use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64};
     use std::sync::{Arc, Mutex, MutexGuard, Once, PoisonError, Weak};
-    use std::time::Instant;
 
     use corosensei::trap::TrapHandlerRegs;
     use libc::{c_int, c_void, sigaction, siginfo_t, ucontext_t};
@@ -155,7 +154,8 @@ mod signals {
 
     /// Interrupts threads of the operating system whose coroutines do not go on, until there is nothing to watch.
     fn keep_watch() {
-        let mut seen: Vec<(Weak<Pulse>, u64, Instant)> = Vec::new();
+        // Time is counted in looks: where the whole machine stands still for a while, nobody is late.
+        let mut seen: Vec<(Weak<Pulse>, u64, Duration)> = Vec::new();
         loop {
             std::thread::sleep(LOOK);
             let mut watched = lock(&WATCHED);
@@ -164,7 +164,6 @@ mod signals {
                 watched.1 = false;
                 return;
             }
-            let now = Instant::now();
             let before = std::mem::take(&mut seen);
             for pulse in &watched.0 {
                 let Some(this) = pulse.upgrade() else {
@@ -173,13 +172,13 @@ mod signals {
                 let thread = lock(&this.thread);
                 let beats = this.beats.load(Relaxed);
                 let known = before.iter().find(|(other, ..)| other.ptr_eq(pulse));
-                let since = match known {
-                    Some(&(_, same, since)) if same == beats && thread.is_some() => since,
-                    _ => now,
+                let still = match known {
+                    Some(&(_, same, still)) if same == beats && thread.is_some() => still + LOOK,
+                    _ => Duration::ZERO,
                 };
-                seen.push((Weak::clone(pulse), beats, since));
+                seen.push((Weak::clone(pulse), beats, still));
                 if let Some(thread) = *thread
-                    && now.duration_since(since).as_millis() > this.patience.load(Relaxed).into()
+                    && still.as_millis() > this.patience.load(Relaxed).into()
                 {
                     this.is_late.store(true, Relaxed);
                     // SAFETY: the thread is there for as long as `thread` is locked.

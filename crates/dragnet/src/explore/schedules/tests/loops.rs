@@ -186,7 +186,14 @@ fn sights(
     reduction: Reduction,
     workers: usize,
 ) -> (Explored, Vec<(bool, u64)>) {
-    let (explored, endings) = endings(program, reduction, workers);
+    let (explored, endings) = loop {
+        let known = program.loops.changes();
+        let found = endings(program, reduction, workers);
+        // What was run before something was learnt of loops went otherwise.
+        if program.loops.changes() == known {
+            break found;
+        }
+    };
     let mut sights: Vec<_> = endings
         .into_iter()
         .map(|(_, complete, seen)| (complete, seen))
