@@ -112,7 +112,8 @@ impl State {
         if let Some(nature) = self.thread(id).round.nature.filter(is_known) {
             return Some(nature);
         }
-        let nature = self.loops.nature(self.loop_of(id)?).filter(is_known);
+        let nature = self.loops.nature(self.loop_of(id)?, self.events.len());
+        let nature = nature.filter(is_known);
         self.thread_mut(id).round.nature = nature;
         nature
     }

@@ -14,14 +14,17 @@ use crate::trace::scatter;
 
 /// A loop ends by itself when it is left within so many steps in which nobody else goes on,
 const FAR: usize = 10_000;
-/// or so many where the thread changes something in each turn, or looks how late it is,
+/// or so many where the thread changes something in each turn, or looks how late it is, for the first few times,
 const VERY_FAR: usize = 100_000;
+const SELDOM: u32 = 2;
 /// or so many where it has been run alone for this often already.
 const NEAR: usize = 500;
 const OFTEN: u32 = 8;
 
-/// In so many contexts a loop is looked at one by one.
+/// In so many contexts a loop is looked at one by one,
 const CONTEXTS: u32 = 256;
+/// or only [as often as that](OFTEN) where it takes more steps than this to come there again.
+const LONG_WAY: usize = 2_000;
 
 /// A loop that only looks is followed for so many turns in every schedule.
 const FOLLOWED: u32 = 1_000;
@@ -127,7 +130,8 @@ impl Loops {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(super) fn nature(&self, which: Instance) -> Option<Nature> {
+    /// What is known of a loop to which it took so many steps.
+    pub(super) fn nature(&self, which: Instance, steps: usize) -> Option<Nature> {
         let known = self.known();
         let nature = known.natures.get(&which.here).copied();
         let guess = |overall: &Overall| Nature {
@@ -138,7 +142,8 @@ impl Loops {
         };
         nature.or_else(|| {
             let overall = known.loops.get(&which.of)?;
-            (overall.contexts >= CONTEXTS).then(|| guess(overall))
+            let most = if steps > LONG_WAY { OFTEN } else { CONTEXTS };
+            (overall.contexts >= most).then(|| guess(overall))
         })
     }
 
@@ -149,13 +154,11 @@ impl Loops {
             .loops
             .get(&which.of)
             .map_or(0, |overall| overall.contexts);
-        match habit {
-            _ if contexts >= OFTEN => NEAR,
-            Habit {
-                acts: false,
-                reads_clock: false,
-            } => FAR,
-            _ => VERY_FAR,
+        let is_slow = habit.acts || habit.reads_clock;
+        match contexts {
+            0..SELDOM if is_slow => VERY_FAR,
+            0..OFTEN => FAR,
+            _ => NEAR,
         }
     }
 
@@ -288,9 +291,9 @@ mod tests {
         loops.learn(other, Probed::Left(5_000), LOOKS, [].into_iter());
         let elsewhere = Loops::default();
         elsewhere.recall(&loops.lessons());
-        let nature = elsewhere.nature(one).expect("it was learnt");
+        let nature = elsewhere.nature(one, 0).expect("it was learnt");
         assert_eq!((nature.ends_after, nature.spins), (10, true));
-        let late = elsewhere.nature(other).expect("it was learnt");
+        let late = elsewhere.nature(other, 0).expect("it was learnt");
         assert_eq!(late.late_end, Some(5_000));
         assert!(elsewhere.known().busy.contains(&place));
         assert_eq!(elsewhere.lessons(), loops.lessons());
@@ -301,7 +304,7 @@ mod tests {
         let loops = Loops::default();
         let which = Place::new(7, Location::caller()).loop_at(0);
         for context in 0..u64::from(CONTEXTS) {
-            assert_eq!(loops.nature(which.in_context(context)), None);
+            assert_eq!(loops.nature(which.in_context(context), 0), None);
             let far = loops.far(which.in_context(context), LOOKS);
             assert_eq!(far == FAR, context < u64::from(OFTEN));
             let probed = if context == 9 {
@@ -312,7 +315,7 @@ mod tests {
             loops.learn(which.in_context(context), probed, LOOKS, [].into_iter());
         }
         let guess = loops
-            .nature(which.in_context(u64::MAX))
+            .nature(which.in_context(u64::MAX), 0)
             .expect("there were many");
         assert!(guess.is_guessed && guess.spins);
     }
