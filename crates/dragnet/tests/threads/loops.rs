@@ -570,6 +570,30 @@ fn a_long_time_that_a_thread_waits_for_is_no_loop_without_end() {
     assert!(verdict.violation().is_none(), "{verdict}");
 }
 
+/// What a thread does only when there is something to do is no part of its going round when there is nothing.
+#[test]
+fn workers_that_look_for_work_see_what_others_have_done() {
+    use dragnet::sync::Mutex;
+
+    let main = || {
+        let (work, left) = (Mutex::new(vec![1, 2]), AtomicU32::new(2));
+        thread::scope(|scope| {
+            for _ in 0..2 {
+                scope.spawn(|| {
+                    while left.load(SeqCst) > 0 {
+                        let next = work.lock().unwrap().pop();
+                        match next {
+                            Some(_) => _ = left.fetch_sub(1, SeqCst),
+                            None => thread::yield_now(),
+                        }
+                    }
+                });
+            }
+        });
+    };
+    Check::new(Threads::new(main)).run().assert_holds();
+}
+
 /// Who waits for more than a thread that counts is followed to is not stuck.
 #[test]
 fn a_thread_that_counts_comes_as_far_as_others_wait_for() {

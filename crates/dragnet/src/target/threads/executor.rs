@@ -264,13 +264,13 @@ impl Executor {
     }
 
     fn go_on_alone(&mut self, thread: ThreadId, this: Instance) -> bool {
-        let (places, operations) = {
+        let (way, operations) = {
             let state = self.world.state().borrow();
             if state.loop_of(thread) != Some(this) {
                 return false;
             }
             let operations = state.thread(thread).round.operations();
-            (state.places_in_loop(thread), operations)
+            (state.events.len(), operations)
         };
         let loops = Arc::clone(&self.program.loops);
         let mut probed = Probed::Left(0);
@@ -300,6 +300,7 @@ impl Executor {
             drop(state);
             self.go_on(thread);
         }
+        let places = self.state().last_places(thread, way);
         loops.learn(this, probed, habit, places.into_iter());
         true
     }

@@ -1,5 +1,6 @@
 //! Threads that go round: whether they wait for something new, and why they go on.
 
+use std::collections::BTreeSet;
 use std::panic::Location;
 use std::rc::Rc;
 
@@ -7,7 +8,7 @@ use super::clocks::Row;
 use super::loops::{Instance, Nature, Place};
 use super::model::EventId;
 use super::operation::{Action, Operation, ThreadId, Way};
-use super::round::{Aspect, Effect, Sight};
+use super::round::{Aspect, Effect, LONGEST_LOOP, Sight};
 use super::state::{State, Thread};
 
 /// How often a thread goes round a loop without an end of its own though nobody else can go on, before that is hopeless.
@@ -97,12 +98,13 @@ impl State {
         Some(this.in_context(thread.round.context))
     }
 
-    /// The places in it.
-    pub(super) fn places_in_loop(&self, id: ThreadId) -> Vec<Place> {
-        let thread = self.thread(id);
-        let seen = thread.round.seen.iter();
-        seen.map(|sight| Place::new(thread.hash, sight.operation.at))
-            .collect()
+    /// Where a thread has been lately that goes round, since an event.
+    pub(super) fn last_places(&self, id: ThreadId, since: usize) -> Vec<Place> {
+        let hash = self.thread(id).hash;
+        let events = self.events[since..].iter().rev().take(LONGEST_LOOP * 2);
+        let places = events.map(|event| Place::new(hash, event.operation.at));
+        let places: BTreeSet<Place> = places.collect();
+        places.into_iter().collect()
     }
 
     /// What is known of the loop that a thread goes round, at whose beginning it is.

@@ -110,7 +110,7 @@ impl Versions {
 }
 
 /// How many operations a loop may consist of, so that it is seen to be one.
-const LONGEST_LOOP: usize = 128;
+pub(super) const LONGEST_LOOP: usize = 128;
 
 /// What a thread has done and seen since it last saw something new: whether it goes round and round.
 #[derive(Default)]
