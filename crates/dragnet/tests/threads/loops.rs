@@ -197,6 +197,36 @@ fn two_threads_that_keep_each_other_from_going_on_are_named() {
 }
 
 #[test]
+fn a_loop_that_is_another_in_each_execution_is_no_hang() {
+    use std::sync::atomic::AtomicU32 as Real;
+
+    static RUNS: Real = Real::new(0);
+
+    fn deep_down(calls: u32, look: &dyn Fn() -> u32) {
+        let kept = std::hint::black_box([calls; 8]);
+        if calls > 0 {
+            deep_down(calls - 1, look);
+        }
+        std::hint::black_box(&kept);
+        while calls == 0 && look() == 0 {
+            thread::yield_now();
+        }
+    }
+    let main = || {
+        let come = Arc::new(AtomicU32::new(0));
+        let other = Arc::clone(&come);
+        let other = thread::spawn(move || other.store(1, SeqCst));
+        deep_down(RUNS.fetch_add(1, SeqCst), &|| come.load(SeqCst));
+        other.join().unwrap();
+    };
+    let verdict = Check::new(Threads::new(main)).run();
+    let Outcome::Inconclusive(why) = &verdict.outcome else {
+        panic!("{verdict}");
+    };
+    assert!(why.contains("did not do the same"), "{why}");
+}
+
+#[test]
 fn a_loop_without_operations_is_named() {
     let threads = Threads::new(|| {
         let stop = std::sync::atomic::AtomicBool::new(false);

@@ -178,6 +178,7 @@ impl Executor {
                 false => patience,
             };
             let _watched = trap::on_duty(&pulse, patience);
+            let mut in_place = 0;
             loop {
                 if let Some(thread) = wonders.take()
                     && !self.probe(&taken, thread)
@@ -192,7 +193,16 @@ impl Executor {
                 if wonders.is_none() {
                     return Some(finish);
                 }
-                taken = self.taken();
+                let before = std::mem::replace(&mut taken, self.taken());
+                in_place = if before.len() == taken.len() {
+                    in_place + 1
+                } else {
+                    0
+                };
+                if in_place > self.state().order.len() {
+                    // It is somewhere else each time.
+                    return Some(Finish::Failed(lost()));
+                }
                 if world::is_spoiled() {
                     return None;
                 }
@@ -281,7 +291,7 @@ impl Executor {
         for step in 0.. {
             let mut state = self.world.state().borrow_mut();
             let round = &state.thread(thread).round;
-            if state.failure.is_some() || round.operations() != operations {
+            if state.failure.is_some() || !round.is_made_of(&operations) {
                 break;
             }
             probed = Probed::Left(round.turns);

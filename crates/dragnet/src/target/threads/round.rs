@@ -231,6 +231,12 @@ impl Round {
         self.seen.iter().map(|sight| sight.operation).collect()
     }
 
+    /// Whether it consists of these.
+    pub(super) fn is_made_of(&self, operations: &[Operation]) -> bool {
+        let seen = self.seen.iter().map(|sight| &sight.operation);
+        seen.eq(operations)
+    }
+
     /// Whether it sees an object.
     pub(super) fn sees(&self, object: ObjectId) -> bool {
         let mut seen = self.seen.iter();
