@@ -304,7 +304,9 @@ impl Schedules<'_> {
         let is_endless = too_long && self.longest.is_none();
         let races = (self.follows_races() && !is_endless).then(|| {
             let witness = Witness::new(&state);
-            (witness.reversals(new), witness)
+            // All that an execution does belongs to what is planned as a whole, also where its race has been seen before.
+            let from = if merges { 0 } else { new };
+            (witness.reversals(from), witness)
         });
         let (mut asked, mut lost_track) = (0, false);
         let mut ask = |question: &Question| {

@@ -465,6 +465,18 @@ proptest! {
     }
 }
 
+/// Found by chance among thousands.
+#[test]
+fn what_is_merged_into_a_plan_does_not_hide_another_race() {
+    let threads = [
+        vec![Act::Add(0), Act::Lock(0), Act::Lock(1)],
+        vec![Act::Lock(1), Act::Add(1)],
+        vec![Act::Load(1)],
+        vec![Act::Lock(0), Act::Load(0)],
+    ];
+    check_traces(move || run(&threads)).unwrap();
+}
+
 /// The traces that so many interruptions lead to.
 fn traces_within(
     program: &Arc<Program>,
