@@ -37,7 +37,7 @@ use crate::target::threads::operation::{Action, ThreadId};
 use crate::target::threads::state::{Event, Haunts, State};
 use crate::target::threads::world;
 use races::{Planned, Question, Relation, Witness};
-use tree::{Leg, NodeId, ROOT, Tree};
+use tree::{Claim, Leg, NodeId, ROOT, Tree};
 
 /// How many steps an execution takes between two looks at the limits.
 const BETWEEN_LOOKS: usize = 1_024;
@@ -187,7 +187,7 @@ impl Schedules<'_> {
             for _ in 1..workers {
                 scope.spawn(|| super::quiet::silence_tracing(|| self.work(&shared, None)));
             }
-            self.program.apart(|| self.work(&shared, Some((first, 0))));
+            self.program.apart(|| self.work(&shared, Some(first)));
         });
         shared
             .explored
@@ -207,15 +207,15 @@ impl Schedules<'_> {
     }
 
     /// Runs executions until there are no more, each on a thread of the operating system that is fit for it.
-    fn work(&self, shared: &Shared, first: Option<(Vec<Leg>, usize)>) {
+    fn work(&self, shared: &Shared, first: Option<Claim>) {
         let mut executor = Executor::new(Arc::clone(self.program));
         if !self.follows_races() {
             executor.keep_no_models();
         }
         let mut asker = None;
         let mut next = first.or_else(|| self.claim(shared));
-        while let Some((legs, new)) = next {
-            self.run(shared, &mut executor, &mut asker, legs, new);
+        while let Some(claim) = next {
+            self.run(shared, &mut executor, &mut asker, claim);
             next = self.claim(shared);
             if world::is_spoiled() && next.is_some() {
                 std::thread::scope(|scope| {
@@ -226,7 +226,7 @@ impl Schedules<'_> {
         }
     }
 
-    fn claim(&self, shared: &Shared) -> Option<(Vec<Leg>, usize)> {
+    fn claim(&self, shared: &Shared) -> Option<Claim> {
         let mut tree = lock(&shared.tree);
         loop {
             let over = self.gauge.must_end() || lock(&shared.explored).is_over();
@@ -263,12 +263,14 @@ impl Schedules<'_> {
         shared: &Shared,
         executor: &mut Executor,
         asker: &mut Option<Executor>,
-        legs: Vec<Leg>,
-        new: usize,
+        Claim { legs, new, asleep }: Claim,
     ) {
+        let mut taken = Vec::with_capacity(tree::ROOM);
+        if self.preemptions.is_none() {
+            taken.extend(legs[..new].iter().map(|leg| leg.transition));
+        }
         let mut guide = Guide {
             reduction: self.reduction,
-            notes_sleep: self.follows_races(),
             longest: self.longest.unwrap_or(LONGEST),
             gauge: self.gauge,
             preemptions: self.preemptions,
@@ -277,9 +279,8 @@ impl Schedules<'_> {
             shared,
             legs,
             new,
-            taken: Vec::with_capacity(tree::ROOM),
-            asleep: Vec::new(),
-            sleep: Sleep::default(),
+            taken,
+            asleep,
             blocked: false,
             too_long: false,
             astray: false,
@@ -291,13 +292,14 @@ impl Schedules<'_> {
         }
         let Guide {
             legs,
-            taken,
-            sleep,
+            mut taken,
             blocked,
             too_long,
             astray,
             ..
         } = guide;
+        // It may have ended earlier than the one that it begins like.
+        taken.truncate(state.events.len());
         // Before anything else is run on this thread.
         let is_wrong = !blocked && !too_long && !(self.watch)(&state, &finish);
         let merges = shared.planning == Planning::Whole;
@@ -320,12 +322,11 @@ impl Schedules<'_> {
             if let Some((reversals, witness)) = &races {
                 for reversal in reversals {
                     let at = reversal.at as usize;
-                    let (node, asleep) = (node_before(&legs, at), sleep.at(at));
+                    let (node, reversed) = (node_before(&legs, at), legs[at].node);
                     if merges {
-                        let reversed = legs[at].node;
-                        tree.insert_whole(node, reversed, asleep, reversal, witness, &mut ask);
+                        tree.insert_whole(node, reversed, reversal, witness, &mut ask);
                     } else {
-                        tree.insert_first(node, asleep, reversal, witness);
+                        tree.insert_first(node, reversed, reversal, witness);
                     }
                 }
             }
@@ -378,8 +379,6 @@ fn node_before(legs: &[Leg], step: usize) -> NodeId {
 /// Takes an execution along its way, and on from there.
 struct Guide<'a> {
     reduction: Reduction,
-    /// Whether it matters later what slept at each step.
-    notes_sleep: bool,
     longest: u64,
     gauge: &'a Gauge,
     preemptions: Option<u32>,
@@ -394,31 +393,10 @@ struct Guide<'a> {
     taken: Vec<Transition>,
     /// What need not be taken: others have, and what has happened since does not matter to it.
     asleep: Vec<Transition>,
-    sleep: Sleep,
     blocked: bool,
     too_long: bool,
     /// Whether what was planned turned out to be impossible.
     astray: bool,
-}
-
-/// What slept at each step of an execution.
-#[derive(Default)]
-struct Sleep {
-    asleep: Vec<Transition>,
-    /// Where in these each step ends.
-    ends: Vec<usize>,
-}
-
-impl Sleep {
-    fn note(&mut self, asleep: &[Transition]) {
-        self.asleep.extend_from_slice(asleep);
-        self.ends.push(self.asleep.len());
-    }
-
-    fn at(&self, step: usize) -> &[Transition] {
-        let start = step.checked_sub(1).map_or(0, |before| self.ends[before]);
-        &self.asleep[start..self.ends[step]]
-    }
 }
 
 impl Guide<'_> {
@@ -496,6 +474,10 @@ impl Guide<'_> {
 }
 
 impl Director for Guide<'_> {
+    fn begun(&self) -> &[Transition] {
+        &self.taken
+    }
+
     fn next(&mut self, state: &State, enabled: &[Transition]) -> Option<Transition> {
         self.wake(state);
         self.follow(state);
@@ -559,16 +541,13 @@ impl Director for Guide<'_> {
                     tree.offer(here, other);
                 }
             }
-        }
-        if self.reduction != Reduction::None && self.preemptions.is_none() {
-            for &earlier in &self.legs[at].earlier {
+            let leg = &self.legs[at];
+            for &earlier in &leg.earlier {
                 if !self.asleep.contains(&earlier) {
                     self.asleep.push(earlier);
                 }
             }
-        }
-        if self.notes_sleep {
-            self.sleep.note(&self.asleep);
+            tree.let_sleep(leg.node, &self.asleep);
         }
         self.preempted += u32::from(interrupts(next.0));
         self.taken.push(next);

@@ -290,6 +290,12 @@ impl<'a> Witness<'a> {
             || state.clocks.of(born, that.thread) > that.index
     }
 
+    /// The thread of an event, and the how manyeth of its events it is.
+    fn place_of(&self, event: EventId) -> (ThreadId, u32) {
+        let event = &self.state.events[event as usize];
+        (event.thread, event.index)
+    }
+
     /// What can happen in place of an event up to where an operation can happen, if it can: all that depends neither on
     /// that event nor on what the thread did instead of the operation, nor on what keeps the operation from happening.
     ///
@@ -308,28 +314,31 @@ impl<'a> Witness<'a> {
         if !self.may_go_round(instead, own) {
             return None;
         }
-        let mut obstacles: Vec<EventId> = Vec::new();
+        let is_behind = |event: EventId, (thread, index): (ThreadId, u32)| {
+            let row = state.events[event as usize].row;
+            state.clocks.of(row, thread) > index
+        };
+        let before = state.model_before(operation.object, instead);
         let mut steps: Vec<EventId> = Vec::with_capacity(state.events.len() - instead as usize);
+        steps.extend(instead + 1..state.events.len() as EventId);
+        if let Some(own) = own {
+            let own = self.place_of(own);
+            steps.retain(|&event| !is_behind(event, own));
+        }
+        let mut without = self.place_of(instead);
         loop {
-            let is_left = |event: &EventId| {
-                let mut without = obstacles.iter().chain(&own).chain([&instead]);
-                !without.any(|&other| state.is_before(other, *event))
-            };
-            steps.clear();
-            let after = instead + 1..state.events.len() as EventId;
-            steps.extend(after.filter(is_left));
-            let before = state.model_before(operation.object, instead);
+            steps.retain(|&event| !is_behind(event, without));
             if matches!(before, Model::Memory) || operation.action == Action::NotifyOne {
                 return Some(steps);
             }
-            match self.obstacle(before, &steps, thread, operation, way) {
+            match self.obstacle(before.clone(), &steps, thread, operation, way) {
                 Ok(()) => return Some(steps),
                 Err(obstacle) => {
                     let obstacle = obstacle?;
                     if self.is_past(obstacle, index, thread) {
                         return None;
                     }
-                    obstacles.push(obstacle);
+                    without = self.place_of(obstacle);
                 }
             }
         }
@@ -345,7 +354,7 @@ impl<'a> Witness<'a> {
         operation: Operation,
     ) -> Way {
         let state = self.state;
-        let mut model = state.model_before(operation.object, instead);
+        let mut model = state.model_before(operation.object, instead).clone();
         for &event in steps {
             let that = &state.events[event as usize];
             if that.operation.object == operation.object {
@@ -505,12 +514,8 @@ impl<'a> Witness<'a> {
         if ways.len() == 1 {
             return ways;
         }
-        let object = self.state.object(operation.object);
-        let first = object.events.partition_point(|&event| event < reversal.at);
-        let mut model = match object.events.get(first) {
-            Some(&event) => self.state.events[event as usize].before.clone(),
-            None => object.model.clone(),
-        };
+        let before = self.state.model_before(operation.object, reversal.at);
+        let mut model = before.clone();
         let mut seen = vec![way];
         let mut see = |model: &Model| {
             ways.retain(|&way| {

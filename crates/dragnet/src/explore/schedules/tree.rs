@@ -31,8 +31,9 @@ struct Node {
     transition: Transition,
     /// What is known of it, if it was planned together with what comes before it.
     planned: Option<Planned>,
-    /// Those that were taken from the parent before, when this one was.
-    earlier: Vec<Transition>,
+    /// What sleeps when this is taken: what was taken from the parent before, and once an execution has been here what
+    /// slept already.
+    asleep: Vec<Transition>,
     /// In the order in which they are to be taken.
     children: Vec<NodeId>,
     /// What has been taken from here.
@@ -49,8 +50,18 @@ struct Node {
 pub(super) struct Leg {
     pub(super) node: NodeId,
     pub(super) transition: Transition,
-    /// What sleeps from here on, unless it is woken.
+    /// What was taken instead before: it sleeps from here on, unless it is woken. Empty where executions have been.
     pub(super) earlier: Vec<Transition>,
+}
+
+/// An execution that is to be run.
+pub(super) struct Claim {
+    /// Its way, as far as it is known.
+    pub(super) legs: Vec<Leg>,
+    /// The first of them that is new.
+    pub(super) new: usize,
+    /// What slept at the last one before that.
+    pub(super) asleep: Vec<Transition>,
 }
 
 impl Tree {
@@ -88,7 +99,7 @@ impl Tree {
             parent,
             transition,
             planned: None,
-            earlier: Vec::new(),
+            asleep: Vec::new(),
             children: Vec::new(),
             taken: Vec::new(),
             visited: false,
@@ -104,15 +115,18 @@ impl Tree {
     }
 
     /// The first execution of all.
-    pub(super) fn first(&mut self) -> Vec<Leg> {
+    pub(super) fn first(&mut self) -> Claim {
         self.active += 1;
         self.node_mut(ROOT).active_below += 1;
-        Vec::new()
+        Claim {
+            legs: Vec::new(),
+            new: 0,
+            asleep: Vec::new(),
+        }
     }
 
-    /// Takes an open node, deep ones first, and gives the way to it, and through what is known to lie behind it. The
-    /// first of these that is new comes with it.
-    pub(super) fn claim(&mut self) -> Option<(Vec<Leg>, usize)> {
+    /// Takes an open node, deep ones first, and gives the way to it, and through what is known to lie behind it.
+    pub(super) fn claim(&mut self) -> Option<Claim> {
         if self.open == 0 {
             return None;
         }
@@ -126,14 +140,22 @@ impl Tree {
             let next =
                 with_open.or_else(|| children.clone().find(|&child| !self.node(child).visited));
             at = next.expect("what is open below a node is behind one of its children");
-            if self.node(at).visited {
-                legs.push(self.leg(at));
+            let this = self.node(at);
+            if this.visited {
+                legs.push(Leg {
+                    node: at,
+                    transition: this.transition,
+                    earlier: Vec::new(),
+                });
             }
         }
         let new = legs.len();
+        let asleep = legs
+            .last()
+            .map_or_else(Vec::new, |last| self.node(last.node).asleep.clone());
         loop {
             self.visit(at);
-            legs.push(self.leg(at));
+            legs.push(self.new_leg(at));
             match self.node(at).children.first() {
                 Some(&child) => at = child,
                 None => break,
@@ -141,15 +163,24 @@ impl Tree {
         }
         self.active += 1;
         self.count(at, |node| &mut node.active_below, 1);
-        Some((legs, new))
+        Some(Claim { legs, new, asleep })
     }
 
-    fn leg(&self, node: NodeId) -> Leg {
+    fn new_leg(&self, node: NodeId) -> Leg {
         let this = self.node(node);
         Leg {
             node,
             transition: this.transition,
-            earlier: this.earlier.clone(),
+            earlier: this.asleep.clone(),
+        }
+    }
+
+    /// Takes note of what sleeps when a node is taken.
+    pub(super) fn let_sleep(&mut self, node: NodeId, asleep: &[Transition]) {
+        if self.lets_sleep {
+            let known = &mut self.node_mut(node).asleep;
+            known.clear();
+            known.extend_from_slice(asleep);
         }
     }
 
@@ -167,9 +198,9 @@ impl Tree {
     /// Takes note at a node and its parent of what leads from the one to the other, and what had before.
     fn take(&mut self, node: NodeId, parent: NodeId, transition: Transition) {
         if self.lets_sleep {
-            let mut earlier = std::mem::take(&mut self.node_mut(node).earlier);
-            earlier.clone_from(&self.node(parent).taken);
-            self.node_mut(node).earlier = earlier;
+            let mut asleep = std::mem::take(&mut self.node_mut(node).asleep);
+            asleep.clone_from(&self.node(parent).taken);
+            self.node_mut(node).asleep = asleep;
         }
         self.node_mut(parent).taken.push(transition);
     }
@@ -221,7 +252,7 @@ impl Tree {
         this.planned = planned;
         this.visited = true;
         this.active_below += 1;
-        self.leg(node)
+        self.new_leg(node)
     }
 
     /// Something else can be taken at a node as well, unless it has been or will be.
@@ -243,19 +274,20 @@ impl Tree {
         child
     }
 
-    /// Has an execution explored in which a race goes the other way, unless it begins with something that is known.
-    /// `asleep` is what sleeps where the race begins, and then.
+    /// Has an execution explored in which a race goes the other way, from where it begins, unless that begins with something
+    /// that is known: with what slept when the first event of the race was taken, or with what is there besides.
     pub(super) fn insert_first(
         &mut self,
         at: NodeId,
-        asleep: &[Transition],
+        reversed: NodeId,
         reversal: &Reversal,
         witness: &Witness<'_>,
     ) {
         let this = self.node(at);
         let children = this.children.iter();
         let planned = children.map(|&child| &self.node(child).transition);
-        let mut known = asleep.iter().chain(&this.taken).chain(planned);
+        let asleep = self.node(reversed).asleep.iter();
+        let mut known = asleep.chain(&this.taken).chain(planned);
         if !known.any(|&other| witness.can_be_first(reversal, other)) {
             let first = witness.transition(reversal, reversal.steps[0]);
             self.open_child(at, first);
@@ -270,7 +302,6 @@ impl Tree {
         &mut self,
         at: NodeId,
         reversed: NodeId,
-        asleep: &[Transition],
         reversal: &Reversal,
         witness: &Witness<'_>,
         ask: &mut dyn FnMut(&Question) -> Relation,
@@ -280,7 +311,7 @@ impl Tree {
             let relation = witness.relation(reversal, &rest, transition, None);
             matches!(relation, Relation::First(_) | Relation::Independent)
         };
-        if asleep.iter().any(covers) {
+        if self.node(reversed).asleep.iter().any(covers) {
             return;
         }
         let mut behind = at;
@@ -360,7 +391,7 @@ impl Tree {
             let this = self.node_mut(node);
             open.append(&mut this.children);
             this.taken.clear();
-            this.earlier.clear();
+            this.asleep.clear();
             this.planned = None;
             this.visited = false;
             this.open_below = 0;

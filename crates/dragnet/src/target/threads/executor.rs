@@ -5,15 +5,16 @@ use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
-use corosensei::stack::{DefaultStack, Stack};
+use corosensei::stack::DefaultStack;
 use corosensei::{Coroutine, CoroutineResult};
 
 use super::loops::{Habit, Instance, Loops, Probed};
 use super::moments::lost;
 use super::names::Names;
 use super::operation::{ThreadId, Way};
+use super::stacks::{self, Stacks};
 use super::state::State;
-use super::trap::{self, Pulse, Trapped};
+use super::trap::{self, Trapped};
 use super::world::{self, Entered, Setting, World};
 use crate::panics;
 use crate::system::Failure;
@@ -68,6 +69,11 @@ pub(crate) type Transition = (ThreadId, Way);
 pub(crate) trait Director {
     /// One of the transitions in `enabled`, or `None` to leave the execution there.
     fn next(&mut self, state: &State, enabled: &[Transition]) -> Option<Transition>;
+
+    /// Decisions of an earlier execution that this one begins with. Nobody is asked before they are taken.
+    fn begun(&self) -> &[Transition] {
+        &[]
+    }
 }
 
 /// How an execution ended.
@@ -108,11 +114,10 @@ pub(crate) struct Executor {
     fibers: Vec<Option<Fiber>>,
     /// Where the stack of each thread ends.
     floors: Vec<usize>,
-    stacks: Vec<DefaultStack>,
+    stacks: Stacks,
     /// The ways of one thread, and what is enabled: only their room is kept from step to step.
     ways: Vec<Way>,
     enabled: Vec<Transition>,
-    pulse: Arc<Pulse>,
     /// Whether what is on the threads' stacks must not be touched any more.
     is_abandoned: bool,
 }
@@ -120,15 +125,15 @@ pub(crate) struct Executor {
 impl Executor {
     pub(crate) fn new(program: Arc<Program>) -> Self {
         let world = World::new(&program);
+        let stacks = Stacks::new(program.setting.stack_bytes);
         Self {
             program,
             world: Box::new(world),
             fibers: Vec::new(),
             floors: Vec::new(),
-            stacks: Vec::new(),
+            stacks,
             ways: Vec::new(),
             enabled: Vec::new(),
-            pulse: Pulse::new(),
             is_abandoned: false,
         }
     }
@@ -156,7 +161,7 @@ impl Executor {
 
     /// Runs the program once.
     pub(crate) fn run(&mut self, director: &mut dyn Director) -> Finish {
-        self.run_from(Vec::new(), None, director)
+        self.run_from(director.begun().to_vec(), None, director)
     }
 
     /// Runs the program along decisions that have been taken, and on from there as a director says. Where a thread goes
@@ -171,7 +176,7 @@ impl Executor {
             let world = &raw const *self.world;
             // SAFETY: the world is boxed and lives as long as this executor.
             let _entered = Entered::new(unsafe { &*world });
-            let pulse = Arc::clone(&self.pulse);
+            let pulse = Arc::clone(self.world.pulse());
             let patience = self.program.setting.patience;
             let patience = match self.program.blocks.load(Relaxed) {
                 true => patience.min(SHORT_PATIENCE),
@@ -194,10 +199,9 @@ impl Executor {
                     return Some(finish);
                 }
                 let before = std::mem::replace(&mut taken, self.taken());
-                in_place = if before.len() == taken.len() {
-                    in_place + 1
-                } else {
-                    0
+                in_place = match before.len() == taken.len() {
+                    true => in_place + 1,
+                    false => 0,
                 };
                 if in_place > self.state().order.len() {
                     // It is somewhere else each time.
@@ -239,19 +243,21 @@ impl Executor {
 
     /// Goes the way of an earlier execution.
     fn follow(&mut self, taken: &[Transition]) -> Result<(), Finish> {
-        for &(thread, way) in taken {
+        self.world.state().borrow_mut().ahead.prescribe(taken);
+        loop {
             let mut state = self.world.state().borrow_mut();
             if let Some(failure) = &state.failure {
                 return Err(Finish::Failed(failure.clone()));
             }
-            if !state.allows(thread, way) {
+            let Some(thread) = state.ahead.next_thread() else {
+                return Ok(());
+            };
+            if !state.goes_ahead(thread) {
                 return Err(Finish::Failed(lost()));
             }
-            state.perform(thread, way);
             drop(state);
             self.go_on(thread);
         }
-        Ok(())
     }
 
     /// Finds out whether a thread that goes round leaves its loop by itself, in an execution in which nothing happens but what
@@ -352,11 +358,13 @@ impl Executor {
             self.world.set_floor(self.floors[thread.0 as usize]);
             let fiber = self.fibers[thread.0 as usize].as_mut();
             let fiber = fiber.expect("a thread that can go on has not ended");
-            let (result, trapped) =
-                trap::inside(&self.pulse, fiber.trap_handler(), || fiber.resume(()));
-            if let CoroutineResult::Return(()) = result {
-                let fiber = self.fibers[thread.0 as usize].take();
-                self.stacks.extend(fiber.map(Fiber::into_stack));
+            let (result, trapped) = trap::inside(self.world.pulse(), fiber.trap_handler(), || {
+                fiber.resume(())
+            });
+            if let CoroutineResult::Return(()) = result
+                && let Some(fiber) = self.fibers[thread.0 as usize].take()
+            {
+                self.stacks.give_back(fiber.into_stack());
             }
             if let Some(trapped) = trapped {
                 self.is_abandoned = true;
@@ -380,11 +388,8 @@ impl Executor {
         let Some((thread, body)) = self.world.state().borrow_mut().newborn.take() else {
             return false;
         };
-        let stack = self.stacks.pop().unwrap_or_else(|| {
-            DefaultStack::new(self.program.setting.stack_bytes)
-                .expect("there is memory for a thread's stack")
-        });
-        let floor = stack.limit().get();
+        let stack = self.stacks.take();
+        let floor = stacks::floor(&stack);
         let world = &raw const *self.world;
         let fiber = Fiber::with_stack(stack, move |yielder, ()| {
             // SAFETY: the world is boxed in the executor, which takes its fibers apart before it is dropped.
@@ -414,7 +419,8 @@ impl Executor {
             self.world.set_running(thread);
             let unwound = !self.is_abandoned && {
                 let handler = fiber.trap_handler();
-                let (result, trapped) = trap::inside(&self.pulse, handler, || fiber.resume(()));
+                let pulse = self.world.pulse();
+                let (result, trapped) = trap::inside(pulse, handler, || fiber.resume(()));
                 if trapped.is_some() {
                     // What panics while it unwinds is not unwound any more.
                     self.is_abandoned = true;
@@ -429,7 +435,7 @@ impl Executor {
             }
             match world::is_spoiled() {
                 true => self.program.spoils.store(true, Relaxed),
-                false => self.stacks.push(fiber.into_stack()),
+                false => self.stacks.give_back(fiber.into_stack()),
             }
         }
         self.world.forget_sockets();

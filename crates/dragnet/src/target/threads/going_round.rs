@@ -35,13 +35,13 @@ impl State {
     /// known, it [wonders](Self::wonders).
     pub(super) fn waits_in_loop(&mut self, id: ThreadId) -> bool {
         let thread = self.thread(id);
-        let Some(pending) = thread.pending else {
-            return false;
-        };
         let round = &thread.round;
-        if !round.has_turned(self.fruitless_turns) || !round.is_closed_by(&pending) {
+        if !round.has_turned(self.fruitless_turns) {
             return false;
         }
+        let Some(pending) = thread.pending.filter(|pending| round.is_closed_by(pending)) else {
+            return false;
+        };
         let turns = round.turns;
         if !self.can_go_on(id) {
             return false;

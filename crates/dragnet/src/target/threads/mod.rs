@@ -19,6 +19,7 @@ pub(crate) mod names;
 pub mod net;
 pub(crate) mod operation;
 mod round;
+mod stacks;
 pub(crate) mod state;
 mod statics;
 pub mod sync;

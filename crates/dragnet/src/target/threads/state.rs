@@ -2,6 +2,7 @@
 
 use std::any::Any;
 use std::collections::HashMap;
+use std::iter;
 use std::mem::discriminant;
 use std::panic::Location;
 use std::ptr;
@@ -30,6 +31,8 @@ pub(crate) struct State {
     pub(crate) order: Vec<ThreadId>,
     pub(crate) objects: Vec<Object>,
     pub(crate) events: Vec<Event>,
+    /// What the object of each event was before it, where that is kept.
+    models: Vec<Model>,
     pub(crate) clocks: Clocks,
     /// In the order in which they were started. The first is what the check begins with.
     pub(super) hosts: Vec<Host>,
@@ -50,6 +53,7 @@ pub(crate) struct State {
     pub(super) disturbances: u32,
     /// Whether time has passed for anybody.
     pub(super) time_passes: bool,
+    pub(super) ahead: Ahead,
     /// A thread that has just been spawned and has not begun.
     pub(super) newborn: Option<(ThreadId, Body)>,
     /// Statics, by where their handles are: each process has its own.
@@ -60,6 +64,42 @@ pub(crate) struct State {
     spare_lists: Vec<Vec<EventId>>,
     /// What the threads of earlier executions had their rounds in.
     spare_rounds: Vec<Vec<Sight>>,
+}
+
+/// Decisions that were taken in an earlier execution, to be taken again.
+#[derive(Default)]
+pub(super) struct Ahead {
+    decisions: Vec<(ThreadId, Way)>,
+    taken: usize,
+}
+
+impl Ahead {
+    pub(super) fn prescribe(&mut self, decisions: &[(ThreadId, Way)]) {
+        self.decisions.clear();
+        self.decisions.extend_from_slice(decisions);
+        self.taken = 0;
+    }
+
+    /// Who goes on next.
+    pub(super) fn next_thread(&self) -> Option<ThreadId> {
+        let next = self.decisions.get(self.taken);
+        next.map(|&(thread, _)| thread)
+    }
+
+    fn next_way(&self) -> Way {
+        self.decisions[self.taken].1
+    }
+
+    /// Whether the thread that was last to go on is this one, and goes on next.
+    pub(super) fn is_of_same(&self, thread: ThreadId) -> bool {
+        let last = self.taken.checked_sub(1);
+        self.next_thread() == Some(thread)
+            && last.is_some_and(|last| self.decisions[last].0 == thread)
+    }
+
+    fn pass(&mut self) {
+        self.taken += 1;
+    }
 }
 
 /// What an execution has instead of a static.
@@ -161,13 +201,11 @@ pub(crate) struct Event {
     /// The how manyeth of its thread it is.
     pub(crate) index: u32,
     pub(crate) row: Row,
-    /// What the object was before it, where that is kept.
-    pub(crate) before: Model,
     /// How many objects there were before it.
     pub(crate) objects: u32,
     pub(crate) effect: Effect,
     /// Why its thread went on, if it had gone round.
-    pub(crate) stirred: Option<Stirred>,
+    pub(crate) stirred: Option<Box<Stirred>>,
 }
 
 impl State {
@@ -177,6 +215,7 @@ impl State {
             order: Vec::new(),
             objects: Vec::new(),
             events: Vec::new(),
+            models: Vec::new(),
             clocks: Clocks::new(),
             hosts: Vec::new(),
             addresses: Addresses::default(),
@@ -189,6 +228,7 @@ impl State {
             gave_up: None,
             disturbances: 0,
             time_passes: false,
+            ahead: Ahead::default(),
             newborn: None,
             statics: HashMap::new(),
             keeps_models: true,
@@ -198,15 +238,19 @@ impl State {
     }
 
     pub(super) fn clear(&mut self) {
-        for thread in self.threads.drain(..).flatten() {
-            let mut room = thread.round.seen;
+        for thread in self.threads.iter_mut().flatten() {
+            let mut room = std::mem::take(&mut thread.round.seen);
             room.clear();
             self.spare_rounds.push(room);
         }
+        self.threads.clear();
         self.order.clear();
-        let lists = self.objects.drain(..).map(|object| object.events);
-        self.spare_lists.extend(lists);
+        for object in &mut self.objects {
+            self.spare_lists.push(std::mem::take(&mut object.events));
+        }
+        self.objects.clear();
         self.events.clear();
+        self.models.clear();
         self.clocks.clear();
         self.hosts.clear();
         self.addresses.clear();
@@ -217,6 +261,7 @@ impl State {
         self.gave_up = None;
         self.disturbances = 0;
         self.time_passes = false;
+        self.ahead.prescribe(&[]);
         self.newborn = None;
         self.statics.clear();
     }
@@ -275,12 +320,12 @@ impl State {
     }
 
     /// What an object was before an event.
-    pub(crate) fn model_before(&self, object: ObjectId, event: EventId) -> Model {
+    pub(crate) fn model_before(&self, object: ObjectId, event: EventId) -> &Model {
         let object = self.object(object);
         let next = object.events.partition_point(|&other| other < event);
         match object.events.get(next) {
-            Some(&next) => self.events[next as usize].before.clone(),
-            None => object.model.clone(),
+            Some(&next) => &self.models[next as usize],
+            None => &object.model,
         }
     }
 
@@ -478,8 +523,28 @@ impl State {
     }
 
     /// The same in one way.
-    pub(super) fn allows(&self, thread: ThreadId, way: Way) -> bool {
-        self.open_ways(thread).contains(&(thread, way))
+    fn allows(&self, thread: ThreadId, way: Way) -> bool {
+        let Some(Operation { object, action, .. }) = self.pending(thread) else {
+            return false;
+        };
+        match action.only_way() {
+            Some(only) => way == only && self.object(object).model.allows(thread, action, way),
+            None => self.open_ways(thread).contains(&(thread, way)),
+        }
+    }
+
+    /// A thread takes the next of the decisions that are prescribed, which is its own. False if it cannot.
+    pub(super) fn goes_ahead(&mut self, thread: ThreadId) -> bool {
+        let way = self.ahead.next_way();
+        if !self.allows(thread, way) {
+            return false;
+        }
+        // What is known of a loop belongs to its round from when it comes up. It was found out when this was decided.
+        self.waits_in_loop(thread);
+        self.wonders = None;
+        self.ahead.pass();
+        self.perform(thread, way);
+        true
     }
 
     fn open_ways(&self, thread: ThreadId) -> Vec<(ThreadId, Way)> {
@@ -633,23 +698,23 @@ impl State {
     /// A thread goes on with the operation that it has come to.
     pub(super) fn perform(&mut self, thread: ThreadId, way: Way) {
         let this = self.thread_mut(thread);
-        let operation = this.pending.take().expect("it is enabled");
+        let operation = this.pending.expect("it is enabled");
+        this.pending = None;
         let (index, row) = (this.steps, this.row);
         this.steps += 1;
         let event = self.events.len() as EventId;
         let Operation { object, action, .. } = operation;
         let known = &mut self.objects[object.0 as usize];
-        let before = match self.keeps_models {
-            true => known.model.clone(),
-            false => Model::Memory,
-        };
+        if self.keeps_models {
+            self.models.push(known.model.clone());
+        }
         let outcome = known.model.perform(thread, action, way, event);
         let effect = action.effect(way, outcome.answer);
         let acts = effect == Effect::CHANGE;
         self.look_at(thread, &operation, (way, outcome.answer), effect);
         let effect = self.unless_stale(thread, &operation, effect);
         let row = self.clocks.after(row);
-        let stirred = self.stir(thread, &operation, row);
+        let stirred = self.stir(thread, &operation, row).map(Box::new);
         let known = &mut self.objects[object.0 as usize];
         for rival in action.rivals(way) {
             if let Some(other) = known.rows[rival] {
@@ -682,17 +747,18 @@ impl State {
                 _ => row,
             });
         }
-        self.events.push(Event {
+        let objects = self.objects.len() as u32;
+        // Not pushed: so it is made in its place, and not copied there.
+        self.events.extend(iter::once_with(|| Event {
             thread,
             way,
             operation,
             index,
             row,
-            before,
-            objects: self.objects.len() as u32,
+            objects,
             effect,
             stirred,
-        });
+        }));
         if self.time_passes {
             self.hear_of_time(thread, row);
         }

@@ -101,7 +101,7 @@ mod signals {
         }
 
         #[inline]
-        pub(super) fn beat(&self) {
+        pub(in super::super) fn beat(&self) {
             self.beats.store(self.beats.load(Relaxed) + 1, Relaxed);
         }
     }
@@ -384,7 +384,7 @@ mod signals {
             Arc::new(Self)
         }
 
-        pub(super) fn beat(&self) {}
+        pub(in super::super) fn beat(&self) {}
     }
 
     pub(in super::super) fn on_duty(_pulse: &Arc<Pulse>, _patience: Duration) {}

@@ -17,7 +17,7 @@ use super::model::Model;
 use super::names::Names;
 use super::operation::{Action, ObjectId, Operation, ProcessId, ThreadId};
 use super::state::{Access, Body, State};
-use super::trap::{self, Trapped};
+use super::trap::{self, Pulse, Trapped};
 use crate::panics;
 use crate::system::{Failure, FailureKind};
 use crate::target::nodes::Faults;
@@ -134,6 +134,7 @@ pub(crate) struct World {
     serial: Serial,
     pub(super) setting: Setting,
     names: Arc<Names>,
+    pulse: Arc<Pulse>,
     over: Cell<bool>,
     running: Cell<ThreadId>,
     /// Where the stack of the running thread ends.
@@ -151,6 +152,7 @@ impl World {
         Self {
             serial: Serial::register(),
             names: Arc::clone(&program.names),
+            pulse: Pulse::new(),
             over: Cell::new(true),
             running: Cell::new(Names::MAIN),
             floor: Cell::new(0),
@@ -179,6 +181,11 @@ impl World {
     /// The number of the execution, which no other has.
     pub(crate) fn serial(&self) -> u64 {
         self.serial.get()
+    }
+
+    /// Tells that an execution goes on.
+    pub(super) fn pulse(&self) -> &Arc<Pulse> {
+        &self.pulse
     }
 
     pub(super) fn state(&self) -> &RefCell<State> {
@@ -347,6 +354,11 @@ impl World {
             let this = state.thread_mut(me);
             this.pending = Some(Operation { object, action, at });
             this.depth = &raw const here as usize - self.floor.get();
+            if state.ahead.is_of_same(me) && state.goes_ahead(me) {
+                // Nobody has to be asked who goes on.
+                self.pulse.beat();
+                return Some(state.thread(me).answer);
+            }
         }
         self.suspend(me);
         if self.over.get() {

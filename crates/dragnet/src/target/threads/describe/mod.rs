@@ -6,7 +6,7 @@ use std::panic::Location;
 
 pub(super) use network::address;
 
-use super::model::{GONE, Model};
+use super::model::{EventId, GONE, Model};
 use super::names::Names;
 use super::operation::{Action, ObjectId, ProcessId, ThreadId, Ways};
 use super::state::State;
@@ -126,10 +126,13 @@ pub(super) fn last_step(state: &State, names: &Names) -> Step {
             format!("has waited at {it} for as long as it wanted")
         }
         Action::Wake { .. } => format!("wakes up for no reason at {it}"),
-        Action::NotifyOne => match woken(event.way, &event.before) {
-            Some(thread) => format!("notifies {} at {it}", names.of(thread)),
-            None => format!("notifies one at {it}, where nobody waits"),
-        },
+        Action::NotifyOne => {
+            let last = state.events.len() as EventId - 1;
+            match woken(event.way, state.model_before(operation.object, last)) {
+                Some(thread) => format!("notifies {} at {it}", names.of(thread)),
+                None => format!("notifies one at {it}, where nobody waits"),
+            }
+        }
         Action::NotifyAll => format!("notifies all at {it}"),
         Action::Send | Action::TrySend if answer == GONE => {
             format!("sends to {it}, where nobody receives any more")
