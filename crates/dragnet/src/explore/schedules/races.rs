@@ -475,7 +475,7 @@ impl<'a> Witness<'a> {
         // What comes out in one way here might come out in another later: all of them have to be the same there.
         let known = here.is_some() || operation.object.0 < objects;
         let ways = match known {
-            true => self.possible_ways(reversal, thread, operation, way),
+            true => self.possible_ways(reversal, rest, thread, operation, way),
             false => every_way(operation.action, &way).to_vec(),
         };
         let mut relation = Relation::Independent;
@@ -502,10 +502,11 @@ impl<'a> Witness<'a> {
         relation
     }
 
-    /// The ways in which an operation could come out somewhere in a reversal.
+    /// The ways in which an operation could come out somewhere in what is left of a reversal.
     fn possible_ways(
         &self,
         reversal: &Reversal,
+        rest: &Rest,
         thread: ThreadId,
         operation: Operation,
         way: Way,
@@ -526,15 +527,21 @@ impl<'a> Witness<'a> {
                 !allowed
             });
         };
+        let on_object = |step: &&Step| self.operation(reversal, **step).object == operation.object;
+        let pass = |model: &mut Model, step: Step| {
+            let action = self.operation(reversal, step).action;
+            let (other, its_way) = self.transition(reversal, step);
+            let event = self.state.events.len() as EventId;
+            model.perform(other, action, its_way, event);
+        };
+        let gone = |step: &&Step| !rest.steps.contains(step);
+        for &step in reversal.steps.iter().filter(on_object).filter(gone) {
+            pass(&mut model, step);
+        }
         see(&model);
-        for &step in &reversal.steps {
-            let that = self.operation(reversal, step);
-            if that.object == operation.object {
-                let (other, its_way) = self.transition(reversal, step);
-                let event = self.state.events.len() as EventId;
-                model.perform(other, that.action, its_way, event);
-                see(&model);
-            }
+        for &step in rest.steps.iter().filter(on_object) {
+            pass(&mut model, step);
+            see(&model);
         }
         seen
     }

@@ -351,3 +351,17 @@ proptest! {
         check_traces(move || run(&plan))?;
     }
 }
+
+/// Found by chance among thousands.
+#[test]
+fn none_is_given_up_where_one_waits_for_a_word_before_a_barrier() {
+    let plan = Plan {
+        threads: vec![
+            vec![Act::AwaitWord, Act::Meet],
+            vec![Act::Meet],
+            vec![Act::Set, Act::GetOrInit],
+        ],
+        bound: None,
+    };
+    check_traces(move || run(&plan)).unwrap();
+}
