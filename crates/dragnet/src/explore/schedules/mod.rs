@@ -173,7 +173,7 @@ impl Schedules<'_> {
             planning,
             may_change,
             lessons,
-            tree: Mutex::new(Tree::new(self.lets_sleep())),
+            tree: Mutex::new(Tree::new(self.lets_sleep(), planning == Planning::Whole)),
             news: Condvar::new(),
             explored: Mutex::default(),
             seen: Mutex::default(),

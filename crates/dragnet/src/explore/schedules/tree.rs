@@ -16,6 +16,8 @@ pub(super) struct Tree {
     active: usize,
     /// Whether what was taken before is kept with each node, to let it sleep.
     lets_sleep: bool,
+    /// Whether plans are merged into what is there.
+    merges: bool,
 }
 
 /// How many steps there is room for before anything has to grow.
@@ -64,15 +66,23 @@ pub(super) struct Claim {
     pub(super) asleep: Vec<Transition>,
 }
 
+impl Node {
+    /// Whether an execution has been here, and none will be again.
+    fn is_done(&self) -> bool {
+        self.visited && self.open_below == 0 && self.active_below == 0
+    }
+}
+
 impl Tree {
     /// Only the root, which is open.
-    pub(super) fn new(lets_sleep: bool) -> Self {
+    pub(super) fn new(lets_sleep: bool, merges: bool) -> Self {
         let mut tree = Self {
             nodes: Vec::new(),
             free: Vec::new(),
             open: 0,
             active: 0,
             lets_sleep,
+            merges,
         };
         tree.add(ROOT, (crate::target::threads::names::Names::MAIN, 0));
         tree.nodes[ROOT as usize].visited = true;
@@ -363,10 +373,29 @@ impl Tree {
     pub(super) fn release(&mut self, node: NodeId) {
         self.active -= 1;
         self.count(node, |node| &mut node.active_below, -1);
-        self.prune();
+        match self.merges {
+            true => self.prune(),
+            false => self.prune_up(node),
+        }
     }
 
-    /// Forgets what is done with. What was taken later than something that is not done with stays: what is found there
+    /// Forgets what is done with, from a node up.
+    fn prune_up(&mut self, mut node: NodeId) {
+        while node != ROOT {
+            let this = self.node(node);
+            if !this.is_done() {
+                return;
+            }
+            let parent = this.parent;
+            self.node_mut(parent)
+                .children
+                .retain(|&child| child != node);
+            self.forget(node);
+            node = parent;
+        }
+    }
+
+    /// Forgets what is done with, where plans are merged. What was taken later than something that is not done with stays: what is found there
     /// can turn out to lead here.
     fn prune(&mut self) {
         let mut at = ROOT;
@@ -375,7 +404,7 @@ impl Tree {
             if !this.visited {
                 return;
             }
-            if this.open_below > 0 || this.active_below > 0 {
+            if !this.is_done() {
                 at = child;
                 continue;
             }

@@ -2,11 +2,16 @@
 
 use super::operation::ThreadId;
 
+/// How many threads a block has room for. Most programs have no more, and a row of theirs is one block.
+const BLOCK: usize = 8;
+
+type Block = [u32; BLOCK];
+
 /// Rows of a table, each with the number of events of every thread that come before something.
 pub(crate) struct Clocks {
-    /// How many threads a row has room for.
+    /// How many blocks a row has.
     width: usize,
-    cells: Vec<u32>,
+    blocks: Vec<Block>,
 }
 
 /// A row.
@@ -21,69 +26,72 @@ impl Row {
 impl Clocks {
     pub(crate) fn new() -> Self {
         Self {
-            width: 8,
-            cells: vec![0; 8],
+            width: 1,
+            blocks: vec![[0; BLOCK]],
         }
     }
 
     /// Forgets all rows but [`Row::NOTHING`].
     pub(crate) fn clear(&mut self) {
-        self.cells.truncate(self.width);
+        self.blocks.truncate(self.width);
     }
 
     /// Makes room for a thread.
     pub(crate) fn admit(&mut self, thread: ThreadId) {
-        let needed = thread.0 as usize + 1;
+        let needed = thread.0 as usize / BLOCK + 1;
         if needed <= self.width {
             return;
         }
         let width = needed.next_power_of_two();
-        let mut cells = Vec::new();
-        for row in self.cells.chunks(self.width) {
-            cells.extend_from_slice(row);
-            cells.resize(cells.len() + width - self.width, 0);
+        let mut blocks = Vec::new();
+        for row in self.blocks.chunks(self.width) {
+            blocks.extend_from_slice(row);
+            blocks.resize(blocks.len() + width - self.width, [0; BLOCK]);
         }
-        (self.width, self.cells) = (width, cells);
+        (self.width, self.blocks) = (width, blocks);
     }
 
     /// A new row that comes after another.
     pub(crate) fn after(&mut self, row: Row) -> Row {
-        let new = Row((self.cells.len() / self.width) as u32);
-        let from = row.0 as usize * self.width;
-        self.cells.extend_from_within(from..from + self.width);
+        let new = Row((self.blocks.len() / self.width) as u32);
+        let from = self.start(row);
+        for at in from..from + self.width {
+            let block = self.blocks[at];
+            self.blocks.push(block);
+        }
         new
     }
 
     /// Has a row come after another one as well.
     pub(crate) fn join(&mut self, row: Row, other: Row) {
-        if row == other {
-            return;
-        }
-        let (later, earlier) = (row.0.max(other.0), row.0.min(other.0));
-        let (before, from) = self.cells.split_at_mut(later as usize * self.width);
-        let later = &mut from[..self.width];
-        let earlier = &mut before[earlier as usize * self.width..][..self.width];
-        let (row, other) = match row.0 > other.0 {
-            true => (later, earlier),
-            false => (earlier, later),
-        };
-        for (cell, &other) in row.iter_mut().zip(&*other) {
-            *cell = other.max(*cell);
+        let (row, other) = (self.start(row), self.start(other));
+        for at in 0..self.width {
+            let other = self.blocks[other + at];
+            for (cell, other) in self.blocks[row + at].iter_mut().zip(other) {
+                *cell = other.max(*cell);
+            }
         }
     }
 
     /// Counts one more event of a thread in a row.
     pub(crate) fn count(&mut self, row: Row, thread: ThreadId) {
-        self.cells[row.0 as usize * self.width + thread.0 as usize] += 1;
+        let (at, thread) = (self.start(row), thread.0 as usize);
+        self.blocks[at + thread / BLOCK][thread % BLOCK] += 1;
     }
 
     /// How many events of a thread come before.
     pub(crate) fn of(&self, row: Row, thread: ThreadId) -> u32 {
-        self.cells[row.0 as usize * self.width + thread.0 as usize]
+        let thread = thread.0 as usize;
+        self.blocks[self.start(row) + thread / BLOCK][thread % BLOCK]
     }
 
     /// How many events of each thread come before.
     pub(crate) fn row(&self, row: Row) -> &[u32] {
-        &self.cells[row.0 as usize * self.width..][..self.width]
+        self.blocks[self.start(row)..][..self.width].as_flattened()
+    }
+
+    /// The first block of a row.
+    fn start(&self, row: Row) -> usize {
+        row.0 as usize * self.width
     }
 }

@@ -1,6 +1,7 @@
 //! What threads do that others can notice, and which of it commutes.
 
 use std::panic::Location;
+use std::ptr;
 
 use super::round::{Aspect, Effect};
 use crate::target::nodes::FaultKind;
@@ -25,13 +26,24 @@ impl ProcessId {
 }
 
 /// An operation that a thread has come to: nothing but operations is noticed by other threads.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct Operation {
     pub(crate) object: ObjectId,
     pub(crate) action: Action,
     /// Where in the source.
     pub(crate) at: &'static Location<'static>,
 }
+
+impl PartialEq for Operation {
+    fn eq(&self, other: &Self) -> bool {
+        // One place is mostly in one place in memory, but need not be.
+        self.object == other.object
+            && self.action == other.action
+            && (ptr::eq(self.at, other.at) || self.at == other.at)
+    }
+}
+
+impl Eq for Operation {}
 
 /// What is done to an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -698,12 +698,12 @@ impl State {
     /// A thread goes on with the operation that it has come to.
     pub(super) fn perform(&mut self, thread: ThreadId, way: Way) {
         let this = self.thread_mut(thread);
-        let operation = this.pending.expect("it is enabled");
+        let Operation { object, action, at } = *this.pending.as_ref().expect("it is enabled");
+        let operation = Operation { object, action, at };
         this.pending = None;
         let (index, row) = (this.steps, this.row);
         this.steps += 1;
         let event = self.events.len() as EventId;
-        let Operation { object, action, .. } = operation;
         let known = &mut self.objects[object.0 as usize];
         if self.keeps_models {
             self.models.push(known.model.clone());
