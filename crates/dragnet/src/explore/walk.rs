@@ -45,7 +45,7 @@ pub(crate) enum LeftOut {
     #[cfg(feature = "threads")]
     Endless {
         /// What came up most often in the end.
-        at: crate::target::threads::state::Haunts,
+        at: crate::target::threads::describe::Haunts,
     },
     /// What a thread does that had to wait in a loop, though the loop ends by itself.
     #[cfg(feature = "threads")]

@@ -5,6 +5,7 @@ mod loops;
 mod network;
 mod numbers;
 mod programs;
+mod refused;
 
 use dragnet::{Check, Threads};
 

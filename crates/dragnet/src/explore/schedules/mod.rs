@@ -30,11 +30,12 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use super::limits::Gauge;
 use super::walk::LONGEST;
 use crate::options::Reduction;
+use crate::target::threads::describe::{Haunts, haunts};
 use crate::target::threads::executor::{Director, Executor, Finish, Program, Transition};
 use crate::target::threads::going_round::GaveUp;
 use crate::target::threads::lost;
 use crate::target::threads::operation::{Action, ThreadId};
-use crate::target::threads::state::{Event, Haunts, State};
+use crate::target::threads::state::{Event, State};
 use crate::target::threads::world;
 use races::{Planned, Question, Relation, Witness};
 use tree::{Claim, Leg, NodeId, ROOT, Tree};
@@ -349,7 +350,7 @@ impl Schedules<'_> {
         explored.scheduling_points += state.events.len() as u64;
         explored.cut_deeper |= too_long;
         if is_endless {
-            explored.endless_at = Some(state.haunts());
+            explored.endless_at = Some(haunts(&state));
         }
         if blocked {
             explored.blocked_executions += 1;

@@ -6,6 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::panic::Location;
+use std::ptr;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -28,6 +29,12 @@ const LONG_WAY: usize = 2_000;
 
 /// A loop that only looks is followed for so many turns in every schedule.
 const FOLLOWED: u32 = 1_000;
+
+/// A number for a place in the source that is the same in every process of a program.
+pub(super) fn offset(at: &'static Location<'static>) -> u64 {
+    static ORIGIN: u8 = 0;
+    (ptr::from_ref(at) as u64).wrapping_sub(&raw const ORIGIN as u64)
+}
 
 /// A place in a thread, the same in every execution and in every process.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]

@@ -6,8 +6,9 @@
 
 pub mod cell;
 mod clocks;
-mod describe;
+pub(crate) mod describe;
 pub(crate) mod executor;
+mod going_on;
 pub(crate) mod going_round;
 pub(crate) mod handle;
 pub mod hint;

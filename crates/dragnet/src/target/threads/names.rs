@@ -1,8 +1,6 @@
 //! The names of threads: the same in all executions.
 
 use std::fmt::{self, Display};
-use std::panic::Location;
-use std::ptr;
 use std::sync::{Mutex, PoisonError};
 
 use super::operation::ThreadId;
@@ -35,12 +33,6 @@ impl Named {
             children: Vec::new(),
         }
     }
-}
-
-/// A number for a place in the source that is the same in every process of a program.
-pub(super) fn offset(at: &'static Location<'static>) -> u64 {
-    static ORIGIN: u8 = 0;
-    (ptr::from_ref(at) as u64).wrapping_sub(&raw const ORIGIN as u64)
 }
 
 impl Default for Names {

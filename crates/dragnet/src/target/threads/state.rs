@@ -12,11 +12,11 @@ use std::time::Duration;
 use corosensei::Yielder;
 
 use super::clocks::{Clocks, Row};
+use super::going_on::Ahead;
 use super::going_round::{GaveUp, Stirred};
 use super::host::Host;
-use super::loops::Loops;
+use super::loops::{self, Loops};
 use super::model::{EventId, Model};
-use super::names;
 use super::net::{Addresses, Label};
 use super::operation::{Action, CLASSES, ObjectId, Operation, ProcessId, ThreadId, Way, Ways};
 use super::round::{Effect, Round, Sight, Versions};
@@ -66,51 +66,12 @@ pub(crate) struct State {
     spare_rounds: Vec<Vec<Sight>>,
 }
 
-/// Decisions that were taken in an earlier execution, to be taken again.
-#[derive(Default)]
-pub(super) struct Ahead {
-    decisions: Vec<(ThreadId, Way)>,
-    taken: usize,
-}
-
-impl Ahead {
-    pub(super) fn prescribe(&mut self, decisions: &[(ThreadId, Way)]) {
-        self.decisions.clear();
-        self.decisions.extend_from_slice(decisions);
-        self.taken = 0;
-    }
-
-    /// Who goes on next.
-    pub(super) fn next_thread(&self) -> Option<ThreadId> {
-        let next = self.decisions.get(self.taken);
-        next.map(|&(thread, _)| thread)
-    }
-
-    fn next_way(&self) -> Way {
-        self.decisions[self.taken].1
-    }
-
-    /// Whether the thread that was last to go on is this one, and goes on next.
-    pub(super) fn is_of_same(&self, thread: ThreadId) -> bool {
-        let last = self.taken.checked_sub(1);
-        self.next_thread() == Some(thread)
-            && last.is_some_and(|last| self.decisions[last].0 == thread)
-    }
-
-    fn pass(&mut self) {
-        self.taken += 1;
-    }
-}
-
 /// What an execution has instead of a static.
 #[derive(Default)]
 pub(super) struct Static {
     pub(super) object: Option<ObjectId>,
     pub(super) copy: Option<statics::Copy>,
 }
-
-/// Up to two places in the source.
-pub(crate) type Haunts = [Option<&'static Location<'static>>; 2];
 
 pub(super) type Body = Box<dyn FnOnce()>;
 
@@ -336,30 +297,6 @@ impl State {
         Some(last.operation.at)
     }
 
-    /// Where the two threads are that have done most of the last events: the place that came up most often for each.
-    pub(crate) fn haunts(&self) -> Haunts {
-        let mut places: HashMap<ThreadId, HashMap<_, u32>> = HashMap::new();
-        for event in self.events.iter().rev().take(1_000) {
-            let at = event.operation.at;
-            if !super::describe::is_own(at) {
-                *places
-                    .entry(event.thread)
-                    .or_default()
-                    .entry(at)
-                    .or_default() += 1;
-            }
-        }
-        let haunts = places.into_values().filter_map(|places| {
-            let all: u32 = places.values().sum();
-            let most = places.into_iter().max_by_key(|&(at, times)| (times, at));
-            most.map(|(at, _)| (all, at))
-        });
-        let mut haunts: Vec<_> = haunts.collect();
-        haunts.sort_unstable_by(|one, other| other.cmp(one));
-        let mut haunts = haunts.into_iter().map(|(_, at)| at);
-        [haunts.next(), haunts.next()]
-    }
-
     /// Whether a thread comes after another one's access: it knows of a later event, or of a thread that was spawned later.
     pub(super) fn comes_after(&self, thread: ThreadId, access: &Access) -> bool {
         let row = self.thread(thread).row;
@@ -400,14 +337,6 @@ impl State {
         self.objects.len()
     }
 
-    /// The decisions without which a thread would not be where it is.
-    pub(super) fn way_to(&self, thread: ThreadId) -> Vec<(ThreadId, Way)> {
-        let row = self.thread(thread).row;
-        let events = self.events.iter();
-        let past = events.filter(|event| self.clocks.of(row, event.thread) > event.index);
-        past.map(|event| (event.thread, event.way)).collect()
-    }
-
     /// Whether an event comes before another one, or is that.
     pub(crate) fn is_before(&self, one: EventId, other: EventId) -> bool {
         let one = &self.events[one as usize];
@@ -441,131 +370,6 @@ impl State {
         };
         let way = scatter(u64::from(event.index) << 32 | u64::from(way));
         scatter(past ^ scatter(self.thread(event.thread).hash ^ way))
-    }
-
-    /// The ways in which threads can go on. Those that go round without seeing anything new wait for the others.
-    pub(super) fn enabled(&mut self, ways: &mut Vec<Way>, enabled: &mut Vec<(ThreadId, Way)>) {
-        enabled.clear();
-        let mut in_vain = false;
-        for at in 0..self.order.len() {
-            let id = self.order[at];
-            if self.waits_in_loop(id) {
-                in_vain = true;
-            } else {
-                self.ways_of(id, ways, enabled);
-            }
-        }
-        self.went_round |= in_vain;
-        if !enabled.is_empty() || !in_vain {
-            return;
-        }
-        let waits = |id: &ThreadId| self.can_go_on(*id);
-        if self
-            .order
-            .iter()
-            .copied()
-            .filter(|id| waits(id))
-            .all(|id| self.is_lost_in_loop(id))
-        {
-            return;
-        }
-        // One at a time, whoever has waited longest: what they see of each other while they go round is nothing new.
-        let mut next = None;
-        for &id in &self.order {
-            let latest = self.thread(id).latest;
-            let is_next = next.is_none_or(|other| latest < self.thread(other).latest);
-            if is_next && self.can_go_on(id) && !self.is_hopeless(id) {
-                next = Some(id);
-            }
-        }
-        if let Some(next) = next {
-            self.ways_of(next, ways, enabled);
-        }
-    }
-
-    /// The ways in which a thread can go on, but for its patience.
-    pub(super) fn ways_of(
-        &self,
-        id: ThreadId,
-        ways: &mut Vec<Way>,
-        out: &mut Vec<(ThreadId, Way)>,
-    ) {
-        let Some(pending) = self.thread(id).pending else {
-            return;
-        };
-        let model = &self.object(pending.object).model;
-        if let Some(way) = pending.action.only_way() {
-            if model.allows(id, pending.action, way) {
-                out.push((id, way));
-            }
-            return;
-        }
-        ways.clear();
-        model.ways(id, pending.action, ways);
-        if pending.action == Action::NotifyOne {
-            ways.sort_unstable_by_key(|&way| self.thread(ThreadId(way)).hash);
-        }
-        out.extend(ways.iter().map(|&way| (id, way)));
-    }
-
-    /// Whether nothing but its own patience keeps a thread from going on.
-    pub(super) fn can_go_on(&self, thread: ThreadId) -> bool {
-        let Some(pending) = self.pending(thread) else {
-            return false;
-        };
-        match pending.action.only_way() {
-            Some(way) => self
-                .object(pending.object)
-                .model
-                .allows(thread, pending.action, way),
-            None => !self.open_ways(thread).is_empty(),
-        }
-    }
-
-    /// The same in one way.
-    fn allows(&self, thread: ThreadId, way: Way) -> bool {
-        let Some(Operation { object, action, .. }) = self.pending(thread) else {
-            return false;
-        };
-        match action.only_way() {
-            Some(only) => way == only && self.object(object).model.allows(thread, action, way),
-            None => self.open_ways(thread).contains(&(thread, way)),
-        }
-    }
-
-    /// A thread takes the next of the decisions that are prescribed, which is its own. False if it cannot.
-    pub(super) fn goes_ahead(&mut self, thread: ThreadId) -> bool {
-        let way = self.ahead.next_way();
-        if !self.allows(thread, way) {
-            return false;
-        }
-        // What is known of a loop belongs to its round from when it comes up. It was found out when this was decided.
-        self.waits_in_loop(thread);
-        self.wonders = None;
-        self.ahead.pass();
-        self.perform(thread, way);
-        true
-    }
-
-    fn open_ways(&self, thread: ThreadId) -> Vec<(ThreadId, Way)> {
-        let mut open = Vec::new();
-        if self.pending(thread).is_some() {
-            self.ways_of(thread, &mut Vec::new(), &mut open);
-        }
-        open
-    }
-
-    /// The way in which a thread went on when it last did what it has come to, or else any, if it can go on at all.
-    pub(super) fn same_way(&self, thread: ThreadId) -> Option<Way> {
-        let open = self.open_ways(thread);
-        let pending = self.pending(thread)?;
-        let events = self.object(pending.object).events.iter().rev();
-        let mut events = events.map(|&event| &self.events[event as usize]);
-        let last = events.find(|event| event.thread == thread && event.operation == pending);
-        let mut ways = open.iter().map(|&(_, way)| way);
-        ways.clone()
-            .find(|&way| last.is_some_and(|last| last.way == way))
-            .or_else(|| ways.next_back())
     }
 
     pub(super) fn add_object(
@@ -688,7 +492,7 @@ impl State {
         };
         let how = u64::from(way) << 32 | u64::from(answer);
         let this = self.thread_mut(thread);
-        let view = scatter(this.view ^ names::offset(operation.at) ^ how.rotate_left(7));
+        let view = scatter(this.view ^ loops::offset(operation.at) ^ how.rotate_left(7));
         this.view = scatter(view.wrapping_add(seen));
         if acts {
             self.objects[operation.object.0 as usize].view = self.thread(thread).view;

@@ -2,6 +2,7 @@
 
 mod network;
 
+use std::collections::HashMap;
 use std::panic::Location;
 
 pub(super) use network::address;
@@ -51,6 +52,33 @@ fn ordinal(number: usize) -> String {
         1 => String::new(),
         _ => format!("{number}{ending} "),
     }
+}
+
+/// Up to two places in the source.
+pub(crate) type Haunts = [Option<&'static Location<'static>>; 2];
+
+/// Where the two threads are that have done most of the last events: the place that came up most often for each.
+pub(crate) fn haunts(state: &State) -> Haunts {
+    let mut places: HashMap<ThreadId, HashMap<_, u32>> = HashMap::new();
+    for event in state.events.iter().rev().take(1_000) {
+        let at = event.operation.at;
+        if !is_own(at) {
+            *places
+                .entry(event.thread)
+                .or_default()
+                .entry(at)
+                .or_default() += 1;
+        }
+    }
+    let haunts = places.into_values().filter_map(|places| {
+        let all: u32 = places.values().sum();
+        let most = places.into_iter().max_by_key(|&(at, times)| (times, at));
+        most.map(|(at, _)| (all, at))
+    });
+    let mut haunts: Vec<_> = haunts.collect();
+    haunts.sort_unstable_by(|one, other| other.cmp(one));
+    let mut haunts = haunts.into_iter().map(|(_, at)| at);
+    [haunts.next(), haunts.next()]
 }
 
 /// An object as a person knows it.

@@ -1,0 +1,5 @@
+//! Threads that go round and round: who waits, who gives up, and who never ends.
+
+mod busy;
+mod ending;
+mod waiting;

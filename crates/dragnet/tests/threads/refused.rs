@@ -1,0 +1,79 @@
+//! What a check cannot know of is refused by name.
+
+use dragnet::sync::{Arc, Mutex};
+use dragnet::{Check, Outcome, Threads, thread};
+
+static MADE_LATER: std::sync::LazyLock<Mutex<Vec<u32>>> =
+    std::sync::LazyLock::new(|| Mutex::new(vec![1, 2, 3]));
+
+/// Each execution would have a copy of the vector, and all of them the same memory.
+#[test]
+fn a_static_that_std_makes_at_run_time_is_refused_by_name() {
+    let verdict = Check::new(Threads::new(|| {
+        let other = thread::spawn(|| MADE_LATER.lock().unwrap().push(4));
+        MADE_LATER.lock().unwrap().push(5);
+        other.join().unwrap();
+    }))
+    .run();
+    let Outcome::Inconclusive(why) = &verdict.outcome else {
+        panic!("{verdict}");
+    };
+    assert!(why.contains("use dragnet::sync::LazyLock"), "{why}");
+}
+
+fn why_inconclusive(main: impl Fn() + Send + Sync + 'static) -> String {
+    let verdict = Check::new(Threads::new(main)).run();
+    match &verdict.outcome {
+        Outcome::Inconclusive(why) => why.clone(),
+        _ => panic!("{verdict}"),
+    }
+}
+
+#[test]
+fn a_thread_of_std_cannot_come_to_what_a_check_knows() {
+    let why = why_inconclusive(|| {
+        let shared = Arc::new(Mutex::new(0));
+        *shared.lock().unwrap() += 1;
+        let other = std::thread::spawn(move || *shared.lock().unwrap());
+        // Nobody cares what becomes of it.
+        let _ = other.join();
+    });
+    let advice =
+        "a thread that the check does not know comes to it: start threads with dragnet::thread";
+    assert!(why.contains(advice), "{why}");
+}
+
+#[test]
+fn what_a_thread_of_std_came_to_first_is_refused() {
+    let why = why_inconclusive(|| {
+        let shared = Arc::new(Mutex::new(0));
+        let other = Arc::clone(&shared);
+        let other = std::thread::spawn(move || *other.lock().unwrap());
+        other.join().unwrap();
+        *shared.lock().unwrap() += 1;
+    });
+    assert!(why.contains("was used outside of the execution"), "{why}");
+}
+
+#[test]
+fn what_std_keeps_for_each_thread_is_refused() {
+    thread_local!(static OWN: Mutex<u32> = const { Mutex::new(0) });
+    let why = why_inconclusive(|| {
+        let other = thread::spawn(|| OWN.with(|own| *own.lock().unwrap() += 1));
+        OWN.with(|own| *own.lock().unwrap() += 1);
+        other.join().unwrap();
+    });
+    assert!(why.contains("dragnet::thread_local!"), "{why}");
+}
+
+#[test]
+fn what_outlives_an_execution_is_refused_by_name() {
+    let outside = Arc::new(Mutex::new(0));
+    let why = why_inconclusive(move || {
+        let inside = Arc::clone(&outside);
+        let other = thread::spawn(move || *inside.lock().unwrap() += 1);
+        *outside.lock().unwrap() += 1;
+        other.join().unwrap();
+    });
+    assert!(why.contains("is older than the execution"), "{why}");
+}
