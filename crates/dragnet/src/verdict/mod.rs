@@ -4,6 +4,7 @@ mod counterexample;
 mod replay;
 mod report;
 mod summary;
+mod turns;
 
 pub use counterexample::{Counterexample, Violation, ViolationKind, Waiting};
 pub use replay::{Replay, ReplayError};

@@ -1,8 +1,10 @@
 //! Verdicts in print.
 
 use std::fmt::{self, Display, Write};
+use std::ops::Range;
 use std::time::Duration;
 
+use super::turns::{Telling, Turns};
 use super::{Counterexample, Outcome, ScheduleWork, Verdict};
 use crate::options::Engine;
 use crate::trace::Step;
@@ -272,9 +274,28 @@ impl Counterexample {
             style,
         };
         lanes.begin(width, &mut text);
-        for (number, step) in self.steps().enumerate() {
-            let margin = lanes.margin(&step.component);
-            step.render_beside(number + 1, width, &margin, style, &mut text);
+        let steps: Vec<&Step> = self.steps().collect();
+        let telling = Telling::new(&steps);
+        let tell = |which: Range<usize>, text: &mut String| {
+            for (number, step) in (1..).zip(&steps).skip(which.start).take(which.len()) {
+                let margin = lanes.margin(&step.component);
+                step.render_beside(number, width, &margin, style, text);
+            }
+        };
+        let mut next = 0;
+        while next < steps.len() {
+            let Some(turns) = telling.turns_at(next) else {
+                tell(next..next + 1, &mut text);
+                next += 1;
+                continue;
+            };
+            tell(next..next + turns.steps, &mut text);
+            next += (turns.between + 1) * turns.steps;
+            let indent = " ".repeat(width + 4);
+            let Margin { others, .. } = lanes.margin("");
+            let _ = writeln!(text, "{indent}{others}{}", style.dim(&format!("⋮ {turns}")));
+            tell(next..next + turns.steps, &mut text);
+            next += turns.steps;
         }
         let mut ending = self.ending.iter();
         let wrong = ending.next().map_or("", |line| line);
@@ -283,6 +304,23 @@ impl Counterexample {
             let _ = writeln!(text, "      {line}");
         }
         text
+    }
+}
+
+impl Display for Turns {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let steps = match self.steps {
+            1 => "step".to_owned(),
+            steps => format!("{steps} steps"),
+        };
+        let how = if self.are_same {
+            ""
+        } else {
+            ", with other numbers,"
+        };
+        let times = self.between as u64;
+        let (count, times) = (grouped(times), number(times, "time", "times"));
+        write!(f, "the same {steps}{how} {count} {times} more")
     }
 }
 

@@ -255,3 +255,26 @@ fn threads_that_change_something_and_are_never_stopped_are_named() {
         assert!(told.contains("goes round"), "{what}: {told}");
     }
 }
+
+#[test]
+fn turns_that_come_again_and_again_are_told_the_first_time_and_the_last() {
+    let count = || {
+        let count = Arc::new(AtomicU32::new(0));
+        let counted = Arc::clone(&count);
+        let counts = thread::spawn(move || {
+            for _ in 0..2_000 {
+                counted.fetch_add(1, SeqCst);
+            }
+        });
+        counts.join().unwrap();
+        assert_eq!(count.load(SeqCst), 1);
+    };
+    let verdict = Check::new(Threads::new(count)).run();
+    let told = verdict.to_string();
+    assert!(
+        told.contains("the same step, with other numbers, 1,998 times more"),
+        "{told}"
+    );
+    assert!(told.contains("1999 to 2000"), "{told}");
+    assert!(told.lines().count() < 40, "{told}");
+}
