@@ -395,8 +395,8 @@ impl Tree {
         }
     }
 
-    /// Forgets what is done with, where plans are merged. What was taken later than something that is not done with stays: what is found there
-    /// can turn out to lead here.
+    /// The same where plans are merged. What was taken later than something that is not done with stays: what is found
+    /// there can turn out to lead here.
     fn prune(&mut self) {
         let mut at = ROOT;
         while let Some(&child) = self.node(at).children.first() {
