@@ -169,9 +169,7 @@ impl<'a> Witness<'a> {
                     self.look(end, thread, pending, way, &mut found);
                 }
             }
-            if let Some((cut, crash)) = self.state.thread(thread).cut
-                && (crash as usize) >= from
-            {
+            if let Some((cut, crash)) = self.state.thread(thread).cut {
                 for &way in every_way(cut.action, &Ways::COME) {
                     self.reverse(crash, end, thread, cut, way, &mut found);
                 }

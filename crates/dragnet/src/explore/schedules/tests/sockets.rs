@@ -236,3 +236,14 @@ proptest! {
         check_traces_of(&program_with_faults(crashes(1).and(restarts), plan), false)?;
     }
 }
+
+/// Found by chance among thousands.
+#[test]
+fn who_waits_for_a_while_may_be_crashed_before_what_comes() {
+    let plan = Plan {
+        server: vec![Act::Write, Act::ReadAWhile],
+        client: vec![vec![Act::Read(1), Act::Write]],
+    };
+    let program = program_with_faults(crashes(1).and(restarts(0)), plan);
+    check_traces_of(&program, false).unwrap();
+}
