@@ -60,7 +60,7 @@ fn install_hook() {
         let before = panic::take_hook();
         panic::set_hook(Box::new(move |info: &PanicHookInfo<'_>| {
             #[cfg(feature = "threads")]
-            crate::target::threads::world::panic_on_the_way_out();
+            crate::target::threads::world::panic_that_ends_the_process(is_fatal(info));
             if CATCHING.get() {
                 #[cfg(feature = "threads")]
                 crate::target::threads::world::note_panic();
@@ -70,6 +70,14 @@ fn install_hook() {
             }
         }));
     });
+}
+
+/// Whether the process ends with a panic, because it comes where nothing can unwind. `std` says so only in words.
+#[cfg(feature = "threads")]
+fn is_fatal(info: &PanicHookInfo<'_>) -> bool {
+    let said = message(info.payload());
+    said == "panic in a destructor during cleanup"
+        || said == "panic in a function that cannot unwind"
 }
 
 /// What a panic said.

@@ -664,3 +664,81 @@ fn threads_of_a_scope_start_others_in_it() {
     Check::new(Threads::new(program)).run().assert_holds();
     program();
 }
+
+/// On its way out of a deadlock something starts a thread, which owns what others know of.
+#[test]
+fn what_starts_a_thread_when_it_is_dropped_does_not_end_the_checker() {
+    use dragnet::sync::mpsc::{Sender, channel};
+
+    struct Starts(Option<Sender<u8>>);
+    impl Drop for Starts {
+        fn drop(&mut self) {
+            let sender = self.0.take().unwrap();
+            thread::spawn(move || sender.send(1));
+        }
+    }
+    let told = described(Check::new(Threads::new(|| {
+        let (sender, _receiver) = channel();
+        let lock = Mutex::new(0);
+        let _starts = Starts(Some(sender));
+        let _held = lock.lock().unwrap();
+        let _again = lock.lock().unwrap();
+    })));
+    assert!(told.contains("main waits for"), "{told}");
+}
+
+#[test]
+fn a_thread_that_panics_while_it_unwinds_is_named() {
+    struct Second;
+    impl Drop for Second {
+        fn drop(&mut self) {
+            panic!("second");
+        }
+    }
+    let told = described(Check::new(Threads::new(|| {
+        let other = thread::spawn(|| {
+            let _second = Second;
+            panic!("first");
+        });
+        other.join().unwrap();
+    })));
+    assert!(
+        told.contains("thread 1 panicked while it unwound"),
+        "{told}"
+    );
+}
+
+/// A thread of the operating system still writes to where a thread was that has been given up.
+#[test]
+fn what_something_real_points_into_stays() {
+    let told = described(
+        Check::new(
+            Threads::new(|| {
+                let mut written = 0_u64;
+                std::thread::scope(|scope| {
+                    scope.spawn(|| {
+                        let begun = std::time::Instant::now();
+                        while begun.elapsed() < Duration::from_millis(1_500) {
+                            written = std::hint::black_box(written + 1);
+                        }
+                    });
+                });
+                std::hint::black_box(written);
+            })
+            .patience(Duration::from_millis(300)),
+        )
+        .threads(1),
+    );
+    assert!(told.contains("has done nothing for 300ms"), "{told}");
+    std::thread::sleep(Duration::from_secs(2));
+}
+
+#[test]
+fn a_stack_that_there_is_no_memory_for_is_named_with_any_number_of_workers() {
+    for workers in [1, 2] {
+        let threads = Threads::new(lost_update).stack_size(1 << 60);
+        let verdict = Check::new(threads).threads(workers).run();
+        let told = verdict.violation().expect("it cannot run").describe();
+        assert!(told.contains("no memory for the stack of main"), "{told}");
+    }
+}

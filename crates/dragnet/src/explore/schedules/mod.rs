@@ -25,6 +25,8 @@ mod tree;
 mod walks;
 
 use std::collections::HashMap;
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use super::limits::Gauge;
@@ -109,9 +111,26 @@ struct Shared {
     tree: Mutex<Tree>,
     /// Something is open, or all is done.
     news: Condvar,
+    /// Whether a worker has panicked.
+    is_broken: AtomicBool,
     explored: Mutex<Explored>,
     /// What has happened, who went on last, and how few interruptions that took: under a bound on them.
     seen: Mutex<HashMap<(u64, Option<ThreadId>), u32>>,
+}
+
+/// Has nobody wait for a worker that panics.
+struct Alarm<'a>(&'a Shared);
+
+impl Drop for Alarm<'_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            let Self(shared) = self;
+            // Whoever is about to wait has seen it or not come to that.
+            let _tree = lock(&shared.tree);
+            shared.is_broken.store(true, Relaxed);
+            shared.news.notify_all();
+        }
+    }
 }
 
 impl Explored {
@@ -176,6 +195,7 @@ impl Schedules<'_> {
             lessons,
             tree: Mutex::new(Tree::new(self.lets_sleep(), planning == Planning::Whole)),
             news: Condvar::new(),
+            is_broken: AtomicBool::new(false),
             explored: Mutex::default(),
             seen: Mutex::default(),
         };
@@ -209,6 +229,7 @@ impl Schedules<'_> {
 
     /// Runs executions until there are no more, each on a thread of the operating system that is fit for it.
     fn work(&self, shared: &Shared, first: Option<Claim>) {
+        let _alarm = Alarm(shared);
         let mut executor = Executor::new(Arc::clone(self.program));
         if !self.follows_races() {
             executor.keep_no_models();
@@ -230,7 +251,9 @@ impl Schedules<'_> {
     fn claim(&self, shared: &Shared) -> Option<Claim> {
         let mut tree = lock(&shared.tree);
         loop {
-            let over = self.gauge.must_end() || lock(&shared.explored).is_over();
+            let over = self.gauge.must_end()
+                || shared.is_broken.load(Relaxed)
+                || lock(&shared.explored).is_over();
             if over || tree.is_done() || self.has_learnt(shared.lessons) {
                 shared.news.notify_all();
                 return None;

@@ -385,10 +385,19 @@ impl Executor {
 
     /// Has a thread that was just spawned run to its first operation; false when there is none.
     fn start_newborn(&mut self) -> bool {
-        let Some((thread, body)) = self.world.state().borrow_mut().newborn.take() else {
+        let newborn = self.world.state().borrow_mut().newborn.take();
+        let Some((thread, body)) = newborn else {
             return false;
         };
-        let stack = self.stacks.take();
+        let stack = match self.stacks.take() {
+            Ok(stack) => stack,
+            Err(error) => {
+                // What it owns is never dropped, as nobody is there to do that.
+                std::mem::forget(body);
+                self.world.fail_for_want_of_a_stack(thread, &error);
+                return false;
+            }
+        };
         let floor = stacks::floor(&stack);
         let world = &raw const *self.world;
         let fiber = Fiber::with_stack(stack, move |yielder, ()| {
@@ -434,7 +443,11 @@ impl Executor {
                 unsafe { fiber.force_reset() };
             }
             match world::is_spoiled() {
-                true => self.program.spoils.store(true, Relaxed),
+                true => {
+                    self.program.spoils.store(true, Relaxed);
+                    // Something real may still point into it.
+                    std::mem::forget(fiber.into_stack());
+                }
                 false => self.stacks.give_back(fiber.into_stack()),
             }
         }

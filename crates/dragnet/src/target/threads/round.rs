@@ -125,6 +125,8 @@ pub(super) struct Round {
     head: Option<usize>,
     /// Which have come again since it last came round there: a bit each.
     strays: u128,
+    /// Which have come up since what no longer does was last left out: a bit each.
+    lately: u128,
     /// What the thread had seen when it first came round.
     pub(super) context: u64,
     /// How often it had come round when somebody last changed what it sees, though that was nothing new.
@@ -178,6 +180,7 @@ impl Round {
         self.sees_whole = false;
         self.head = None;
         self.strays = 0;
+        self.lately = 0;
         self.disturbed_at = 0;
         self.reads_clock = false;
         self.turns = 0;
@@ -198,6 +201,7 @@ impl Round {
     fn add(&mut self, sight: Sight) {
         self.mask |= bit(&sight.operation);
         self.sees_whole |= sight.aspect == Aspect::Whole;
+        self.lately |= 1 << self.seen.len();
         self.seen.push(sight);
     }
 
@@ -231,10 +235,11 @@ impl Round {
         self.seen.iter().map(|sight| sight.operation).collect()
     }
 
-    /// Whether it consists of these.
+    /// Whether it still goes round, and consists of nothing but these.
     pub(super) fn is_made_of(&self, operations: &[Operation]) -> bool {
-        let seen = self.seen.iter().map(|sight| &sight.operation);
-        seen.eq(operations)
+        let mut operations = operations.iter();
+        let mut seen = self.seen.iter().map(|sight| &sight.operation);
+        self.head.is_some() && seen.all(|seen| operations.any(|known| known == seen))
     }
 
     /// Whether it sees an object.
@@ -305,6 +310,7 @@ impl Round {
         let head = *self.head.get_or_insert_with(|| {
             // What it saw before it came here first is not part of the round.
             self.seen.drain(..at);
+            self.lately = u128::MAX;
             self.context = view;
             0
         });
@@ -312,11 +318,27 @@ impl Round {
             self.turns += 1;
             self.strays = 0;
             self.acts = std::mem::take(&mut self.has_acted);
+            if (self.turns as usize).is_multiple_of(LONGEST_LOOP) {
+                self.leave_out_what_is_gone();
+            }
         } else if self.strays >> at & 1 == 1 {
             // It goes round somewhere else by now.
             self.begin(sight);
         } else {
             self.strays |= 1 << at;
+            self.lately |= 1 << at;
         }
+    }
+
+    /// What has not come up for as many turns as a loop has operations at most is no part of it: a loop that ended before the
+    /// first turn may have begun with the same.
+    fn leave_out_what_is_gone(&mut self) {
+        let lately = std::mem::take(&mut self.lately);
+        let mut at = 0;
+        self.seen.retain(|_| {
+            let stays = at == 0 || lately >> at & 1 == 1;
+            at += 1;
+            stays
+        });
     }
 }

@@ -1,5 +1,6 @@
 //! The stacks of threads.
 
+use std::io;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use corosensei::stack::{DefaultStack, Stack};
@@ -29,16 +30,17 @@ impl Stacks {
         }
     }
 
-    pub(super) fn take(&mut self) -> DefaultStack {
-        self.spare.pop().unwrap_or_else(|| self.find())
+    /// A stack, if there is memory for it.
+    pub(super) fn take(&mut self) -> io::Result<DefaultStack> {
+        self.spare.pop().map_or_else(|| self.find(), Ok)
     }
 
-    fn find(&self) -> DefaultStack {
+    fn find(&self) -> io::Result<DefaultStack> {
         let mut kept = kept();
         let fit = kept.iter().rposition(|&(bytes, _)| bytes == self.bytes);
         match fit {
-            Some(at) => kept.swap_remove(at).1,
-            None => DefaultStack::new(self.bytes).expect("there is memory for a thread's stack"),
+            Some(at) => Ok(kept.swap_remove(at).1),
+            None => DefaultStack::new(self.bytes),
         }
     }
 
@@ -50,8 +52,8 @@ impl Stacks {
 impl Drop for Stacks {
     fn drop(&mut self) {
         if world::is_spoiled() {
-            // Something real may still point into one of them.
-            return;
+            // Something real may still point into one of them, and it must stay.
+            self.spare.drain(..).for_each(std::mem::forget);
         }
         let mut kept = kept();
         let room = MOST_KEPT.saturating_sub(kept.len());

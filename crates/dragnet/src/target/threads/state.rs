@@ -203,6 +203,8 @@ impl State {
             let mut room = std::mem::take(&mut thread.round.seen);
             room.clear();
             self.spare_rounds.push(room);
+            // Those of a thread that was left where it is: like what is on its stack they are not touched any more.
+            thread.locals.drain(..).for_each(std::mem::forget);
         }
         self.threads.clear();
         self.order.clear();

@@ -2,6 +2,7 @@
 
 use std::any::Any;
 use std::cell::{Cell, RefCell};
+use std::io;
 use std::panic::{self, AssertUnwindSafe, Location};
 use std::ptr;
 use std::sync::Arc;
@@ -90,13 +91,13 @@ pub(crate) fn is_over(payload: &(dyn Any + Send)) -> bool {
 }
 
 /// Where something panics: a thread that is on its way out of an execution that is over would end the process, as whatever
-/// panics while it unwinds does. It is taken out of the coroutine where it does.
+/// panics while it unwinds does, and what is `fatal` anyway. It is taken out of the coroutine where it does.
 ///
 /// The thread of the operating system is not as it was after this, and runs no execution any more.
-pub(crate) fn panic_on_the_way_out() {
+pub(crate) fn panic_that_ends_the_process(fatal: bool) {
     if let Some(world) = current()
-        && world.is_over()
-        && world.state.borrow().thread(world.running()).told > 0
+        && let Ok(state) = world.state.try_borrow()
+        && (fatal || world.is_over() && state.thread(world.running()).told > 0)
     {
         SPOILED.set(true);
         trap::expect_abort();
@@ -442,6 +443,16 @@ impl World {
         self.over.set(true);
     }
 
+    /// There is no memory for a thread's stack.
+    pub(super) fn fail_for_want_of_a_stack(&self, thread: ThreadId, error: &io::Error) {
+        let who = self.names.of(thread);
+        let size = self.setting.stack_bytes >> 10;
+        let message = format!(
+            "there is no memory for the stack of {who}, of {size} KiB ({error}); `Threads::stack_size` makes them smaller"
+        );
+        self.fail(Failure::new(FailureKind::Fault, message, None));
+    }
+
     /// A thread was taken out of the execution because it could not go on.
     pub(super) fn fail_trapped(&self, thread: ThreadId, trapped: Trapped) {
         let who = self.names.of(thread);
@@ -481,6 +492,11 @@ impl World {
         body: Body,
     ) -> ThreadId {
         let me = self.running.get();
+        if self.over.get() {
+            self.leave_if_over();
+            // On its way out it starts nobody: who would be that is the thread itself, with which nothing is done any more.
+            return me;
+        }
         let child = {
             let mut state = self.state.borrow_mut();
             let parent = state.thread(me);
