@@ -77,3 +77,38 @@ fn what_outlives_an_execution_is_refused_by_name() {
     });
     assert!(why.contains("is older than the execution"), "{why}");
 }
+
+/// What a thread comes to depends on how many executions there have been.
+#[test]
+fn a_program_that_comes_to_something_else_when_it_is_run_again_is_refused() {
+    use std::sync::atomic::AtomicU32 as RealU32;
+
+    use dragnet::sync::atomic::{AtomicU32, Ordering::SeqCst};
+    use dragnet::{Check, Reduction};
+
+    for reduction in [
+        Reduction::None,
+        Reduction::Sleep,
+        Reduction::Source,
+        Reduction::Optimal,
+    ] {
+        let runs = RealU32::new(0);
+        let program = move || {
+            let values = Arc::new([const { AtomicU32::new(0) }; 2]);
+            let which = runs.fetch_add(1, SeqCst) as usize / 2 % 2;
+            let others = Arc::clone(&values);
+            let other = thread::spawn(move || {
+                others[which].store(1, SeqCst);
+                others[1 - which].store(1, SeqCst);
+            });
+            values[0].load(SeqCst);
+            values[1].load(SeqCst);
+            other.join().unwrap();
+        };
+        let verdict = Check::new(Threads::new(program)).reduction(reduction).run();
+        let Outcome::Inconclusive(why) = &verdict.outcome else {
+            panic!("{reduction}: {verdict}");
+        };
+        assert!(why.contains("did not do the same"), "{reduction}: {why}");
+    }
+}

@@ -33,10 +33,10 @@ use super::limits::Gauge;
 use super::walk::LONGEST;
 use crate::options::Reduction;
 use crate::target::threads::describe::{Haunts, haunts};
-use crate::target::threads::executor::{Director, Executor, Finish, Program, Transition};
+use crate::target::threads::executor::{Begun, Director, Executor, Finish, Program, Transition};
 use crate::target::threads::going_round::GaveUp;
 use crate::target::threads::lost;
-use crate::target::threads::operation::{Action, ThreadId};
+use crate::target::threads::operation::{Action, Operation, ThreadId};
 use crate::target::threads::state::{Event, State};
 use crate::target::threads::world;
 use races::{Planned, Question, Relation, Witness};
@@ -289,10 +289,14 @@ impl Schedules<'_> {
         asker: &mut Option<Executor>,
         Claim { legs, new, asleep }: Claim,
     ) {
+        let begun = match self.preemptions {
+            None => &legs[..new],
+            // Interruptions are counted one by one.
+            Some(_) => &[],
+        };
+        let operations = begun.iter().map_while(|leg| leg.operation).collect();
         let mut taken = Vec::with_capacity(tree::ROOM);
-        if self.preemptions.is_none() {
-            taken.extend(legs[..new].iter().map(|leg| leg.transition));
-        }
+        taken.extend(begun.iter().map(|leg| leg.transition));
         let mut guide = Guide {
             reduction: self.reduction,
             longest: self.longest.unwrap_or(LONGEST),
@@ -303,6 +307,7 @@ impl Schedules<'_> {
             shared,
             legs,
             new,
+            operations,
             taken,
             asleep,
             blocked: false,
@@ -414,6 +419,8 @@ struct Guide<'a> {
     legs: Vec<Leg>,
     /// The first of them that no execution has gone before.
     new: usize,
+    /// What an earlier execution did on its way here.
+    operations: Vec<Operation>,
     taken: Vec<Transition>,
     /// What need not be taken: others have, and what has happened since does not matter to it.
     asleep: Vec<Transition>,
@@ -498,8 +505,11 @@ impl Guide<'_> {
 }
 
 impl Director for Guide<'_> {
-    fn begun(&self) -> &[Transition] {
-        &self.taken
+    fn begun(&mut self) -> Begun {
+        Begun {
+            decisions: self.taken.clone(),
+            operations: std::mem::take(&mut self.operations),
+        }
     }
 
     fn next(&mut self, state: &State, enabled: &[Transition]) -> Option<Transition> {
@@ -518,8 +528,14 @@ impl Director for Guide<'_> {
             self.blocked = true;
             return None;
         }
-        let tree = new.then(|| lock(&self.shared.tree));
+        let mut tree = new.then(|| lock(&self.shared.tree));
         let here = node_before(&self.legs, at);
+        if let Some(tree) = &mut tree
+            && !tree.is_like_before(here, state.come_to())
+        {
+            (self.blocked, self.astray) = (true, true);
+            return None;
+        }
         let Some(next) = self.choose(known, enabled) else {
             self.blocked = true;
             // Where it does not go on because it would see nothing new, it is as if it had not been planned.
@@ -571,7 +587,7 @@ impl Director for Guide<'_> {
                     self.asleep.push(earlier);
                 }
             }
-            tree.let_sleep(leg.node, &self.asleep);
+            tree.note(leg.node, state.pending(next.0), &self.asleep);
         }
         self.preempted += u32::from(interrupts(next.0));
         self.taken.push(next);

@@ -6,6 +6,7 @@
 
 use super::races::{Planned, Question, Relation, Rest, Reversal, Witness};
 use crate::target::threads::executor::Transition;
+use crate::target::threads::operation::Operation;
 
 pub(super) struct Tree {
     nodes: Vec<Node>,
@@ -36,6 +37,10 @@ struct Node {
     /// What sleeps when this is taken: what was taken from the parent before, and once an execution has been here what
     /// slept already.
     asleep: Vec<Transition>,
+    /// What it was, once an execution has been here.
+    operation: Option<Operation>,
+    /// A hash of what threads have come to behind it, once an execution has been there.
+    behind: Option<u64>,
     /// In the order in which they are to be taken.
     children: Vec<NodeId>,
     /// What has been taken from here.
@@ -52,6 +57,8 @@ struct Node {
 pub(super) struct Leg {
     pub(super) node: NodeId,
     pub(super) transition: Transition,
+    /// What it was, if an execution has been here.
+    pub(super) operation: Option<Operation>,
     /// What was taken instead before: it sleeps from here on, unless it is woken. Empty where executions have been.
     pub(super) earlier: Vec<Transition>,
 }
@@ -110,6 +117,8 @@ impl Tree {
             transition,
             planned: None,
             asleep: Vec::new(),
+            operation: None,
+            behind: None,
             children: Vec::new(),
             taken: Vec::new(),
             visited: false,
@@ -150,22 +159,13 @@ impl Tree {
             let next =
                 with_open.or_else(|| children.clone().find(|&child| !self.node(child).visited));
             at = next.expect("what is open below a node is behind one of its children");
-            let this = self.node(at);
-            if this.visited {
-                legs.push(Leg {
-                    node: at,
-                    transition: this.transition,
-                    earlier: Vec::new(),
-                });
+            if self.node(at).visited {
+                legs.push(self.leg(at));
             }
         }
-        let new = legs.len();
-        let asleep = legs
-            .last()
-            .map_or_else(Vec::new, |last| self.node(last.node).asleep.clone());
         loop {
             self.visit(at);
-            legs.push(self.new_leg(at));
+            legs.push(self.leg(at));
             match self.node(at).children.first() {
                 Some(&child) => at = child,
                 None => break,
@@ -173,24 +173,42 @@ impl Tree {
         }
         self.active += 1;
         self.count(at, |node| &mut node.active_below, 1);
+        // An execution that was given up has not been everywhere on its way.
+        let is_new = |leg: &Leg| leg.operation.is_none();
+        let new = legs.iter().position(is_new).unwrap_or(legs.len());
+        let asleep = match new.checked_sub(1) {
+            Some(last) => self.node(legs[last].node).asleep.clone(),
+            None => Vec::new(),
+        };
         Some(Claim { legs, new, asleep })
     }
 
-    fn new_leg(&self, node: NodeId) -> Leg {
+    fn leg(&self, node: NodeId) -> Leg {
         let this = self.node(node);
         Leg {
             node,
             transition: this.transition,
-            earlier: this.asleep.clone(),
+            operation: this.operation,
+            earlier: match this.operation {
+                Some(_) => Vec::new(),
+                None => this.asleep.clone(),
+            },
         }
     }
 
-    /// Takes note of what sleeps when a node is taken.
-    pub(super) fn let_sleep(&mut self, node: NodeId, asleep: &[Transition]) {
-        if self.lets_sleep {
-            let known = &mut self.node_mut(node).asleep;
-            known.clear();
-            known.extend_from_slice(asleep);
+    /// Whether threads have come to what they came to behind a node before, if an execution has been there.
+    pub(super) fn is_like_before(&mut self, node: NodeId, come_to: u64) -> bool {
+        *self.node_mut(node).behind.get_or_insert(come_to) == come_to
+    }
+
+    /// Takes note of what a node is that is taken, and of what sleeps then.
+    pub(super) fn note(&mut self, node: NodeId, is: Option<Operation>, asleep: &[Transition]) {
+        let lets_sleep = self.lets_sleep;
+        let this = self.node_mut(node);
+        this.operation = is;
+        if lets_sleep {
+            this.asleep.clear();
+            this.asleep.extend_from_slice(asleep);
         }
     }
 
@@ -262,7 +280,7 @@ impl Tree {
         this.planned = planned;
         this.visited = true;
         this.active_below += 1;
-        self.new_leg(node)
+        self.leg(node)
     }
 
     /// Something else can be taken at a node as well, unless it has been or will be.
@@ -421,6 +439,8 @@ impl Tree {
             open.append(&mut this.children);
             this.taken.clear();
             this.asleep.clear();
+            this.operation = None;
+            this.behind = None;
             this.planned = None;
             this.visited = false;
             this.open_below = 0;

@@ -11,7 +11,7 @@ use corosensei::{Coroutine, CoroutineResult};
 use super::loops::{Habit, Instance, Loops, Probed};
 use super::moments::lost;
 use super::names::Names;
-use super::operation::{ThreadId, Way};
+use super::operation::{Operation, ThreadId, Way};
 use super::stacks::{self, Stacks};
 use super::state::State;
 use super::trap::{self, Trapped};
@@ -70,10 +70,18 @@ pub(crate) trait Director {
     /// One of the transitions in `enabled`, or `None` to leave the execution there.
     fn next(&mut self, state: &State, enabled: &[Transition]) -> Option<Transition>;
 
-    /// Decisions of an earlier execution that this one begins with. Nobody is asked before they are taken.
-    fn begun(&self) -> &[Transition] {
-        &[]
+    /// What this one begins with. Nobody is asked before that is done.
+    fn begun(&mut self) -> Begun {
+        Begun::default()
     }
+}
+
+/// What an earlier execution began with.
+#[derive(Default)]
+pub(crate) struct Begun {
+    pub(crate) decisions: Vec<Transition>,
+    /// What the threads did by that. A program that does something else is not deterministic.
+    pub(crate) operations: Vec<Operation>,
 }
 
 /// How an execution ended.
@@ -161,14 +169,14 @@ impl Executor {
 
     /// Runs the program once.
     pub(crate) fn run(&mut self, director: &mut dyn Director) -> Finish {
-        self.run_from(director.begun().to_vec(), None, director)
+        self.run_from(director.begun(), None, director)
     }
 
     /// Runs the program along decisions that have been taken, and on from there as a director says. Where a thread goes
     /// round a loop of which nobody knows whether it ends by itself, that is found out first.
     fn run_from(
         &mut self,
-        mut taken: Vec<Transition>,
+        mut taken: Begun,
         mut wonders: Option<ThreadId>,
         director: &mut dyn Director,
     ) -> Finish {
@@ -186,11 +194,11 @@ impl Executor {
             let mut in_place = 0;
             loop {
                 if let Some(thread) = wonders.take()
-                    && !self.probe(&taken, thread)
+                    && !self.probe(&taken.decisions, thread)
                 {
                     return Some(Finish::Failed(lost()));
                 }
-                if world::is_spoiled() && !taken.is_empty() {
+                if world::is_spoiled() && !taken.decisions.is_empty() {
                     return None;
                 }
                 let finish = self.run_on(&taken, director);
@@ -199,7 +207,7 @@ impl Executor {
                     return Some(finish);
                 }
                 let before = std::mem::replace(&mut taken, self.taken());
-                in_place = match before.len() == taken.len() {
+                in_place = match before.decisions.len() == taken.decisions.len() {
                     true => in_place + 1,
                     false => 0,
                 };
@@ -215,11 +223,17 @@ impl Executor {
         finish.unwrap_or_else(|| elsewhere(|| self.run_from(taken, wonders, director)))
     }
 
-    /// The decisions of the last execution.
-    fn taken(&self) -> Vec<Transition> {
+    /// All of the last execution.
+    fn taken(&self) -> Begun {
         let state = self.state();
         let events = state.events.iter();
-        events.map(|event| (event.thread, event.way)).collect()
+        Begun {
+            decisions: events
+                .clone()
+                .map(|event| (event.thread, event.way))
+                .collect(),
+            operations: events.map(|event| event.operation).collect(),
+        }
     }
 
     fn begin(&mut self) {
@@ -231,9 +245,9 @@ impl Executor {
 
     /// Runs the program along decisions that have been taken, and on from there, up to where it must be known whether a
     /// loop ends by itself.
-    fn run_on(&mut self, taken: &[Transition], director: &mut dyn Director) -> Finish {
+    fn run_on(&mut self, taken: &Begun, director: &mut dyn Director) -> Finish {
         self.begin();
-        let finish = match self.follow(taken) {
+        let finish = match self.follow(&taken.decisions, &taken.operations) {
             Ok(()) => self.conduct(director),
             Err(finish) => finish,
         };
@@ -241,9 +255,11 @@ impl Executor {
         self.world.disturbance().map_or(finish, Finish::Failed)
     }
 
-    /// Goes the way of an earlier execution.
-    fn follow(&mut self, taken: &[Transition]) -> Result<(), Finish> {
-        self.world.state().borrow_mut().ahead.prescribe(taken);
+    /// Goes the way of an earlier execution, in which these operations were done, if that matters.
+    fn follow(&mut self, taken: &[Transition], operations: &[Operation]) -> Result<(), Finish> {
+        let mut state = self.world.state().borrow_mut();
+        state.ahead.prescribe(taken, operations);
+        drop(state);
         loop {
             let mut state = self.world.state().borrow_mut();
             if let Some(failure) = &state.failure {
@@ -273,7 +289,8 @@ impl Executor {
         // All that has happened is a way as well, if there should be none but that.
         [&way[..], taken].into_iter().any(|way| {
             self.begin();
-            let came_there = self.follow(way).is_ok() && self.go_on_alone(thread, this);
+            // Where less happens than did, things have other numbers.
+            let came_there = self.follow(way, &[]).is_ok() && self.go_on_alone(thread, this);
             self.take_apart();
             came_there
         })

@@ -1,20 +1,33 @@
 //! Who can go on, and in which ways.
 
+use std::ptr;
+
 use super::operation::{Action, Operation, ThreadId, Way};
 use super::state::State;
+use crate::trace::scatter;
 
 /// Decisions that were taken in an earlier execution, to be taken again.
 #[derive(Default)]
 pub(super) struct Ahead {
     decisions: Vec<(ThreadId, Way)>,
+    /// What was done by that, as far as it is known.
+    operations: Vec<Operation>,
     taken: usize,
 }
 
 impl Ahead {
-    pub(super) fn prescribe(&mut self, decisions: &[(ThreadId, Way)]) {
+    pub(super) fn prescribe(&mut self, decisions: &[(ThreadId, Way)], operations: &[Operation]) {
         self.decisions.clear();
         self.decisions.extend_from_slice(decisions);
+        self.operations.clear();
+        self.operations.extend_from_slice(operations);
         self.taken = 0;
+    }
+
+    /// Whether the next operation may be this one.
+    fn expects(&self, operation: &Operation) -> bool {
+        let expected = self.operations.get(self.taken);
+        expected.is_none_or(|expected| expected == operation)
     }
 
     /// Who goes on next.
@@ -80,6 +93,18 @@ impl State {
         }
     }
 
+    /// A hash of what all threads have come to, the same in every execution that takes the same decisions.
+    pub(crate) fn come_to(&self) -> u64 {
+        let pending = self.order.iter().filter_map(|&thread| {
+            let pending = self.pending(thread)?;
+            let who = u64::from(thread.0) << 32 | u64::from(pending.object.0);
+            Some(scatter(
+                who ^ (ptr::from_ref(pending.at) as u64).rotate_left(16),
+            ))
+        });
+        pending.fold(0, u64::wrapping_add)
+    }
+
     /// The ways in which a thread can go on, but for its patience.
     pub(super) fn ways_of(
         &self,
@@ -133,7 +158,8 @@ impl State {
     /// A thread takes the next of the decisions that are prescribed, which is its own. False if it cannot.
     pub(super) fn goes_ahead(&mut self, thread: ThreadId) -> bool {
         let way = self.ahead.next_way();
-        if !self.allows(thread, way) {
+        let is_same = |pending| self.ahead.expects(&pending);
+        if !self.pending(thread).is_some_and(is_same) || !self.allows(thread, way) {
             return false;
         }
         // What is known of a loop belongs to its round from when it comes up. It was found out when this was decided.

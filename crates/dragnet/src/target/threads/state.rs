@@ -224,7 +224,7 @@ impl State {
         self.gave_up = None;
         self.disturbances = 0;
         self.time_passes = false;
-        self.ahead.prescribe(&[]);
+        self.ahead.prescribe(&[], &[]);
         self.newborn = None;
         self.statics.clear();
     }
