@@ -2,6 +2,7 @@
 
 mod futures;
 mod loops;
+mod mishaps;
 mod network;
 mod numbers;
 mod programs;
