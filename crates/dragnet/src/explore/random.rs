@@ -13,7 +13,7 @@ use super::store::Store;
 use super::walk::{Explored, LeftOut, Space};
 use crate::system::System;
 use crate::tables::{PRESENT, Upsert};
-use crate::trace::scatter;
+use crate::trace::{GOLDEN, scatter};
 
 /// How long a walk can get when nothing else bounds it.
 pub(super) const LONGEST: u64 = 10_000;
@@ -153,7 +153,7 @@ impl Draw {
     }
 
     pub(super) fn below(&mut self, end: usize) -> usize {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        self.0 = self.0.wrapping_add(GOLDEN);
         let drawn = u128::from(scatter(self.0));
         ((drawn * end as u128) >> 64) as usize
     }

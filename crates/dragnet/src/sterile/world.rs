@@ -12,7 +12,7 @@
 use std::cell::Cell;
 use std::time::Duration;
 
-use crate::trace::scatter;
+use crate::trace::{GOLDEN, scatter};
 
 /// Midnight of the first of January 2026 in UTC: in the past, so that no deadline reckoned from it is waited for.
 const WALL_START: Duration = Duration::from_secs(1_767_225_600);
@@ -107,7 +107,7 @@ struct Stream(u64);
 
 impl Stream {
     fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        self.0 = self.0.wrapping_add(GOLDEN);
         scatter(self.0)
     }
 }

@@ -121,6 +121,9 @@ fn fold(a: u64, b: u64) -> u64 {
     (product as u64) ^ ((product >> 64) as u64)
 }
 
+/// The odd number nearest to 2^64 by the golden ratio: its multiples, scattered, are the generator SplitMix64.
+pub(crate) const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
+
 /// A bijection of 64-bit words that spreads dense keys evenly.
 #[inline]
 pub(crate) fn scatter(mut word: u64) -> u64 {

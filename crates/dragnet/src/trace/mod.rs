@@ -9,6 +9,6 @@ mod whole;
 
 pub use file::{Trace, TraceError, TraceStep};
 pub use fingerprint::{Fingerprint, Key, StableHasher};
-pub(crate) use fingerprint::{bind, finish, scatter};
+pub(crate) use fingerprint::{GOLDEN, bind, finish, scatter};
 pub use state::{SavedMessage, SavedNode, SavedState, SavedTimer, StateError};
 pub use step::{Effect, Exchange, Step};

@@ -33,10 +33,10 @@ use super::limits::Gauge;
 use super::walk::LONGEST;
 use crate::options::Reduction;
 use crate::target::threads::describe::{Haunts, haunts};
-use crate::target::threads::executor::{Begun, Director, Executor, Finish, Program, Transition};
+use crate::target::threads::executor::{Director, Executor, Finish, Program, Taken, Transition};
 use crate::target::threads::going_round::GaveUp;
 use crate::target::threads::lost;
-use crate::target::threads::operation::{Action, Operation, ThreadId};
+use crate::target::threads::operation::{Action, ThreadId};
 use crate::target::threads::state::{Event, State};
 use crate::target::threads::world;
 use races::{Planned, Question, Relation, Witness};
@@ -235,10 +235,10 @@ impl Schedules<'_> {
             executor.keep_no_models();
         }
         let mut asker = None;
-        let mut next = first.or_else(|| self.claim(shared));
+        let mut next = first.or_else(|| self.claim(shared, Claim::default()));
         while let Some(claim) = next {
-            self.run(shared, &mut executor, &mut asker, claim);
-            next = self.claim(shared);
+            let claim = self.run(shared, &mut executor, &mut asker, claim);
+            next = self.claim(shared, claim);
             if world::is_spoiled() && next.is_some() {
                 std::thread::scope(|scope| {
                     scope.spawn(|| super::quiet::silence_tracing(|| self.work(shared, next)));
@@ -248,7 +248,8 @@ impl Schedules<'_> {
         }
     }
 
-    fn claim(&self, shared: &Shared) -> Option<Claim> {
+    /// An execution that is to be run, after `last`.
+    fn claim(&self, shared: &Shared, mut last: Claim) -> Option<Claim> {
         let mut tree = lock(&shared.tree);
         loop {
             let over = self.gauge.must_end()
@@ -258,8 +259,8 @@ impl Schedules<'_> {
                 shared.news.notify_all();
                 return None;
             }
-            if let Some(claimed) = tree.claim() {
-                return Some(claimed);
+            if tree.claim(&mut last) {
+                return Some(last);
             }
             tree = shared
                 .news
@@ -287,16 +288,8 @@ impl Schedules<'_> {
         shared: &Shared,
         executor: &mut Executor,
         asker: &mut Option<Executor>,
-        Claim { legs, new, asleep }: Claim,
-    ) {
-        let begun = match self.preemptions {
-            None => &legs[..new],
-            // Interruptions are counted one by one.
-            Some(_) => &[],
-        };
-        let operations = begun.iter().map_while(|leg| leg.operation).collect();
-        let mut taken = Vec::with_capacity(tree::ROOM);
-        taken.extend(begun.iter().map(|leg| leg.transition));
+        claim: Claim,
+    ) -> Claim {
         let mut guide = Guide {
             reduction: self.reduction,
             longest: self.longest.unwrap_or(LONGEST),
@@ -305,11 +298,8 @@ impl Schedules<'_> {
             preempted: 0,
             history: 0,
             shared,
-            legs,
-            new,
-            operations,
-            taken,
-            asleep,
+            at: 0,
+            claim,
             blocked: false,
             too_long: false,
             astray: false,
@@ -320,15 +310,17 @@ impl Schedules<'_> {
             guide.blocked = guide.has_ended_like_this(&state);
         }
         let Guide {
-            legs,
-            mut taken,
+            at,
+            claim,
             blocked,
             too_long,
             astray,
             ..
         } = guide;
+        let legs = &claim.legs;
         // It may have ended earlier than the one that it begins like.
-        taken.truncate(state.events.len());
+        let taken = legs.iter().take(at.min(state.events.len()));
+        let taken = || taken.map(|leg| leg.taken.transition).collect();
         // Before anything else is run on this thread.
         let is_wrong = !blocked && !too_long && !(self.watch)(&state, &finish);
         let merges = shared.planning == Planning::Whole;
@@ -336,7 +328,7 @@ impl Schedules<'_> {
         let races = (self.follows_races() && !is_endless).then(|| {
             let witness = Witness::new(&state);
             // All that an execution does belongs to what is planned as a whole, also where its race has been seen before.
-            let from = if merges { 0 } else { new };
+            let from = if merges { 0 } else { claim.new };
             (witness.reversals(from), witness)
         });
         let (mut asked, mut lost_track) = (0, false);
@@ -351,7 +343,7 @@ impl Schedules<'_> {
             if let Some((reversals, witness)) = &races {
                 for reversal in reversals {
                     let at = reversal.at as usize;
-                    let (node, reversed) = (node_before(&legs, at), legs[at].node);
+                    let (node, reversed) = (node_before(legs, at), legs[at].node);
                     if merges {
                         tree.insert_whole(node, reversed, reversal, witness, &mut ask);
                     } else {
@@ -359,7 +351,7 @@ impl Schedules<'_> {
                     }
                 }
             }
-            tree.release(node_before(&legs, legs.len()));
+            tree.release(node_before(legs, legs.len()));
             if self.workers > 1 {
                 shared.news.notify_all();
             }
@@ -373,7 +365,9 @@ impl Schedules<'_> {
         explored.questions += asked;
         let is_lost = (astray || lost_track) && !self.has_learnt(shared.lessons);
         if is_lost && explored.found.is_none() {
-            explored.found = Some((taken.clone(), Finish::Failed(lost())));
+            explored.found = Some((taken(), Finish::Failed(lost())));
+        } else if is_wrong && explored.found.is_none() {
+            explored.found = Some((taken(), finish));
         }
         explored.scheduling_points += state.events.len() as u64;
         explored.cut_deeper |= too_long;
@@ -390,9 +384,8 @@ impl Schedules<'_> {
         explored.is_wasteful |= shared.may_change && explored.blocked_executions > most;
         self.gauge.add(0, state.events.len() as u64);
         self.gauge.reach(state.events.len() as u64);
-        if is_wrong && explored.found.is_none() {
-            explored.found = Some((taken, finish));
-        }
+        drop((explored, state));
+        claim
     }
 }
 
@@ -415,15 +408,11 @@ struct Guide<'a> {
     /// A hash of what has happened.
     history: u64,
     shared: &'a Shared,
-    /// The way, which grows with the execution.
-    legs: Vec<Leg>,
-    /// The first of them that no execution has gone before.
-    new: usize,
-    /// What an earlier execution did on its way here.
-    operations: Vec<Operation>,
-    taken: Vec<Transition>,
-    /// What need not be taken: others have, and what has happened since does not matter to it.
-    asleep: Vec<Transition>,
+    /// How many decisions have been taken.
+    at: usize,
+    /// The way, which grows with the execution, and what need not be taken: others have, and what has happened since does not
+    /// matter to it.
+    claim: Claim,
     blocked: bool,
     too_long: bool,
     /// Whether what was planned turned out to be impossible.
@@ -431,6 +420,21 @@ struct Guide<'a> {
 }
 
 impl Guide<'_> {
+    /// Who went on last.
+    fn last(&self) -> Option<ThreadId> {
+        let last = self.at.checked_sub(1)?;
+        Some(self.claim.legs[last].taken.transition.0)
+    }
+
+    /// Who went on last and can go on, if interruptions are counted.
+    fn could_go_on(&self, state: &State, enabled: &[Transition]) -> Option<ThreadId> {
+        self.preemptions?;
+        let steps_aside = |event: &Event| event.operation.action == Action::Yield;
+        let last = self.last();
+        let stays = last.filter(|_| !state.events.last().is_some_and(steps_aside));
+        stays.filter(|&last| enabled.iter().any(|&(thread, _)| thread == last))
+    }
+
     /// Whether what has happened is kept, so as to go on from there only once.
     fn remembers(&self) -> bool {
         self.preemptions.is_some() && self.reduction != Reduction::None
@@ -450,7 +454,7 @@ impl Guide<'_> {
         if !self.remembers() {
             return false;
         }
-        let last = self.taken.last().map(|&(thread, _)| thread);
+        let last = self.last();
         let mut seen = lock(&self.shared.seen);
         let known = seen.entry((self.history, last)).or_insert(u32::MAX);
         let again = *known <= self.preempted;
@@ -473,7 +477,7 @@ impl Guide<'_> {
             return;
         };
         let last = (last.thread, &last.operation, last.way);
-        self.asleep.retain(|&(thread, way)| {
+        self.claim.asleep.retain(|&(thread, way)| {
             let Some(pending) = state.pending(thread) else {
                 return false;
             };
@@ -481,12 +485,18 @@ impl Guide<'_> {
         });
     }
 
-    /// What comes next, among what is awake. A way that leads on is `planned`, or there is none.
-    fn choose(&self, planned: Option<Transition>, enabled: &[Transition]) -> Option<Transition> {
-        let awake = |transition: &&Transition| !self.asleep.contains(transition);
+    /// What comes next, among what is awake. A way that leads on is `planned`, or there is none. What has been taken instead
+    /// of it is `earlier`.
+    fn choose(
+        &self,
+        planned: Option<Transition>,
+        earlier: &[Transition],
+        enabled: &[Transition],
+    ) -> Option<Transition> {
+        let awake = |transition: &&Transition| !self.claim.asleep.contains(transition);
         let Some(planned) = planned else {
             // Rather the thread that has just gone on: that makes few changes from one to another.
-            let last = self.taken.last().map(|&(thread, _)| thread);
+            let last = self.last();
             let mut own = enabled.iter().filter(|next| Some(next.0) == last);
             return own
                 .find(awake)
@@ -497,100 +507,97 @@ impl Guide<'_> {
             return Some(planned).filter(|next| awake(&next));
         }
         // Where it comes earlier than it was seen, it may come out in other ways; some of them may have been taken.
-        let leg = self.legs.get(self.taken.len());
-        let is_new = |next: &&Transition| leg.is_none_or(|leg| !leg.earlier.contains(next));
         let mut own = enabled.iter().filter(|other| other.0 == planned.0);
-        own.find(|next| awake(next) && is_new(next)).copied()
+        own.find(|next| awake(next) && !earlier.contains(next))
+            .copied()
     }
 }
 
 impl Director for Guide<'_> {
-    fn begun(&mut self) -> Begun {
-        Begun {
-            decisions: self.taken.clone(),
-            operations: std::mem::take(&mut self.operations),
+    fn begun(&mut self, taken: &mut Vec<Taken>) {
+        // Interruptions are counted one by one.
+        if self.preemptions.is_none() {
+            self.at = self.claim.new;
+            taken.extend(self.claim.legs[..self.at].iter().map(|leg| leg.taken));
         }
     }
 
     fn next(&mut self, state: &State, enabled: &[Transition]) -> Option<Transition> {
         self.wake(state);
         self.follow(state);
-        let at = self.taken.len();
+        let at = self.at;
         let is_cut = at % BETWEEN_LOOKS == BETWEEN_LOOKS - 1 && self.gauge.must_end();
         if at as u64 >= self.longest || is_cut {
             self.too_long = true;
             return None;
         }
-        let known = self.legs.get(at).map(|leg| leg.transition);
-        let new = at >= self.new;
-        let last = self.taken.last().map(|&(thread, _)| thread);
-        if at > self.new && self.has_been_here() {
+        let leg = self.claim.legs.get(at).copied();
+        let planned = leg.map(|leg| leg.taken.transition);
+        if at > self.claim.new && self.has_been_here() {
             self.blocked = true;
             return None;
         }
-        let mut tree = new.then(|| lock(&self.shared.tree));
-        let here = node_before(&self.legs, at);
+        let mut tree = (at >= self.claim.new).then(|| lock(&self.shared.tree));
+        let here = node_before(&self.claim.legs, at);
         if let Some(tree) = &mut tree
             && !tree.is_like_before(here, state.come_to())
         {
             (self.blocked, self.astray) = (true, true);
             return None;
         }
-        let Some(next) = self.choose(known, enabled) else {
+        let earlier = match (&tree, leg) {
+            (Some(tree), Some(leg)) => tree.earlier(leg.node),
+            _ => &[],
+        };
+        let Some(next) = self.choose(planned, earlier, enabled) else {
             self.blocked = true;
             // Where it does not go on because it would see nothing new, it is as if it had not been planned.
             let goes_round = |thread| {
                 let pending = state.pending(thread);
                 pending.is_some_and(|pending| state.goes_round(thread, &pending))
             };
-            self.astray = known.is_some_and(|(thread, _)| {
+            self.astray = planned.is_some_and(|(thread, _)| {
                 let mut enabled = enabled.iter();
                 !enabled.any(|possible| possible.0 == thread) && !goes_round(thread)
             });
             return None;
         };
-        let steps_aside = |event: &Event| event.operation.action == Action::Yield;
-        let stays = last.filter(|_| !state.events.last().is_some_and(steps_aside));
-        let could_go_on = stays.filter(|&last| enabled.iter().any(|&(thread, _)| thread == last));
+        let could_go_on = self.could_go_on(state, enabled);
         let interrupts = |thread| could_go_on.is_some_and(|last| last != thread);
         if let Some(mut tree) = tree {
-            match known {
-                Some(planned) if planned != next => {
-                    tree.correct(self.legs[at].node, next);
-                    self.legs[at].transition = next;
-                }
+            let is = state.pending(next.0);
+            let legs = &mut self.claim.legs;
+            match leg {
+                Some(leg) if planned != Some(next) => tree.correct(leg.node, next),
                 Some(_) => {}
                 None => {
-                    let planned = state.pending(next.0).map(|operation| Planned {
+                    let planned = is.map(|operation| Planned {
                         operation,
                         objects: state.objects() as u32,
                     });
-                    let leg = tree.advance(here, next, planned);
-                    self.legs.push(leg);
+                    legs.push(tree.advance(here, next, planned));
                 }
             }
+            legs[at].taken = Taken {
+                transition: next,
+                operation: is,
+            };
             for &other in enabled {
                 let must = match self.reduction {
                     _ if self.preemptions.is_some() => true,
                     Reduction::None | Reduction::Sleep => true,
                     Reduction::Source | Reduction::Optimal => other.0 == next.0,
                 };
-                let most = self.preemptions.unwrap_or(u32::MAX);
-                let too_many = interrupts(other.0) && self.preempted >= most;
-                if must && other != next && !too_many && !self.asleep.contains(&other) {
+                let is_last = self.preemptions.is_some_and(|most| self.preempted >= most);
+                let too_many = is_last && interrupts(other.0);
+                if must && other != next && !too_many && !self.claim.asleep.contains(&other) {
                     tree.offer(here, other);
                 }
             }
-            let leg = &self.legs[at];
-            for &earlier in &leg.earlier {
-                if !self.asleep.contains(&earlier) {
-                    self.asleep.push(earlier);
-                }
-            }
-            tree.note(leg.node, state.pending(next.0), &self.asleep);
+            tree.note(legs[at].node, is, &mut self.claim.asleep);
         }
         self.preempted += u32::from(interrupts(next.0));
-        self.taken.push(next);
+        self.at += 1;
         Some(next)
     }
 }

@@ -31,6 +31,15 @@ pub(super) enum Step {
     Reversed,
 }
 
+/// What is found of the races of an execution.
+#[derive(Default)]
+struct Found {
+    reversals: Vec<Reversal>,
+    /// Room for what is put together for one of them.
+    steps: Vec<EventId>,
+    raced: Vec<EventId>,
+}
+
 /// What is left of a reversal behind something that is planned.
 pub(super) struct Rest {
     pub(super) steps: Vec<Step>,
@@ -150,7 +159,7 @@ impl<'a> Witness<'a> {
     /// Every race in which the later one is the event at `from` or behind it, or did not happen at all. A thread that has
     /// gone round may also go on because of what came later in this execution, so where it went on is looked at again.
     pub(super) fn reversals(&self, from: usize) -> Vec<Reversal> {
-        let mut found = Vec::new();
+        let mut found = Found::default();
         for (event, this) in self.state.events.iter().enumerate() {
             if event < from && this.stirred.is_none() {
                 continue;
@@ -175,11 +184,11 @@ impl<'a> Witness<'a> {
                 }
             }
         }
-        found
+        found.reversals
     }
 
     /// A thread that has gone round goes on at an event because of another: without that, it may go on because of others.
-    fn go_round_without(&self, by: EventId, event: usize, found: &mut Vec<Reversal>) {
+    fn go_round_without(&self, by: EventId, event: usize, found: &mut Found) {
         let this = &self.state.events[event];
         let that = &self.state.events[by as usize];
         let one = (this.thread, &this.operation, this.way);
@@ -197,7 +206,7 @@ impl<'a> Witness<'a> {
         thread: ThreadId,
         operation: Operation,
         way: Way,
-        found: &mut Vec<Reversal>,
+        found: &mut Found,
     ) {
         let state = self.state;
         let index = self.index_at(thread, end);
@@ -216,25 +225,26 @@ impl<'a> Witness<'a> {
             }
         };
         let before = events.partition_point(|&event| (event as usize) < end);
-        let mut raced: Vec<EventId> = Vec::new();
+        let rivalry = operation.action.rivalry(way);
+        found.raced.clear();
         for &other in events[..before].iter().rev() {
-            let that = &state.events[other as usize];
-            let action = that.operation.action;
-            if crashes.is_none() && !action.depends(that.way, operation.action, way) {
+            let that = state.events[other as usize].rivalry;
+            if crashes.is_none() && !that.depends(rivalry) {
                 continue;
             }
             if self.is_past(other, index, thread) {
-                if crashes.is_none() && action.is_rival_of_all(that.way, operation.action, way) {
+                if crashes.is_none() && that.includes(rivalry) {
                     // All that is left comes before it, so it is past as well.
                     break;
                 }
                 continue;
             }
-            if raced.iter().any(|&later| state.is_before(other, later)) {
+            let mut raced = found.raced.iter();
+            if raced.any(|&later| state.is_before(other, later)) {
                 continue;
             }
             if self.reverse(other, end, thread, operation, way, found) {
-                raced.push(other);
+                found.raced.push(other);
             }
         }
     }
@@ -247,19 +257,20 @@ impl<'a> Witness<'a> {
         thread: ThreadId,
         operation: Operation,
         way: Way,
-        found: &mut Vec<Reversal>,
+        found: &mut Found,
     ) -> bool {
         let index = self.index_at(thread, end);
-        let Some(steps) = self.steps_instead(other, index, thread, operation, way) else {
+        let steps = &mut found.steps;
+        if !self.find_steps_instead(other, index, thread, operation, way, steps) {
             return false;
-        };
+        }
         let way = match operation.action {
-            Action::NotifyOne => self.first_way(other, &steps, thread, operation),
+            Action::NotifyOne => self.first_way(other, steps, thread, operation),
             _ => way,
         };
-        let steps = steps.into_iter().map(Step::Event);
+        let steps = steps.iter().copied().map(Step::Event);
         let steps = steps.chain([Step::Reversed]).collect();
-        found.push(Reversal {
+        found.reversals.push(Reversal {
             at: other,
             thread,
             way,
@@ -269,10 +280,11 @@ impl<'a> Witness<'a> {
         true
     }
 
-    /// How many events a thread had had before the one at `end`.
+    /// How many events a thread had had before its own at `end`, or at the end of the execution.
     fn index_at(&self, thread: ThreadId, end: usize) -> usize {
-        let own = self.events_of(thread);
-        own.partition_point(|&event| (event as usize) < end)
+        let own = self.state.events.get(end);
+        debug_assert!(own.is_none_or(|own| own.thread == thread));
+        own.map_or_else(|| self.state.thread(thread).steps, |own| own.index) as usize
     }
 
     /// Whether an event comes before what a thread does after so many events.
@@ -299,47 +311,50 @@ impl<'a> Witness<'a> {
     ///
     /// What comes later in the execution belongs to it too. An operation that comes out in another way than it did may
     /// depend on events that it did not depend on as it was, so that where it was says nothing.
-    fn steps_instead(
+    fn find_steps_instead(
         &self,
         instead: EventId,
         index: usize,
         thread: ThreadId,
         operation: Operation,
         way: Way,
-    ) -> Option<Vec<EventId>> {
+        steps: &mut Vec<EventId>,
+    ) -> bool {
         let state = self.state;
         let own = self.events_of(thread).get(index).copied();
         if !self.may_go_round(instead, own) {
-            return None;
+            return false;
+        }
+        let before = state.model_before(operation.object, instead);
+        // Who holds what it waits for would have to go on.
+        let keeper = state.events[instead as usize].thread;
+        if before.is_held_by(keeper) && !before.allows(thread, operation.action, way) {
+            return false;
         }
         let is_behind = |event: EventId, (thread, index): (ThreadId, u32)| {
             let row = state.events[event as usize].row;
             state.clocks.of(row, thread) > index
         };
-        let before = state.model_before(operation.object, instead);
-        let mut steps: Vec<EventId> = Vec::with_capacity(state.events.len() - instead as usize);
-        steps.extend(instead + 1..state.events.len() as EventId);
-        if let Some(own) = own {
-            let own = self.place_of(own);
-            steps.retain(|&event| !is_behind(event, own));
+        let without = self.place_of(instead);
+        let own = own.map_or(without, |own| self.place_of(own));
+        steps.clear();
+        for event in instead + 1..state.events.len() as EventId {
+            if !is_behind(event, without) && !is_behind(event, own) {
+                steps.push(event);
+            }
         }
-        let mut without = self.place_of(instead);
-        loop {
+        if matches!(before, Model::Memory) || operation.action == Action::NotifyOne {
+            return true;
+        }
+        while let Err(obstacle) = self.obstacle(before.clone(), steps, thread, operation, way) {
+            let Some(obstacle) = obstacle.filter(|&event| !self.is_past(event, index, thread))
+            else {
+                return false;
+            };
+            let without = self.place_of(obstacle);
             steps.retain(|&event| !is_behind(event, without));
-            if matches!(before, Model::Memory) || operation.action == Action::NotifyOne {
-                return Some(steps);
-            }
-            match self.obstacle(before.clone(), &steps, thread, operation, way) {
-                Ok(()) => return Some(steps),
-                Err(obstacle) => {
-                    let obstacle = obstacle?;
-                    if self.is_past(obstacle, index, thread) {
-                        return None;
-                    }
-                    without = self.place_of(obstacle);
-                }
-            }
         }
+        true
     }
 
     /// The first way in which an operation can happen in place of an event, after `steps`. Whoever comes there finds the
@@ -427,20 +442,25 @@ impl<'a> Witness<'a> {
 
     /// Whether a transition that is possible where a reversal begins is one of its steps and could be the first.
     pub(super) fn can_be_first(&self, reversal: &Reversal, transition: Transition) -> bool {
-        let all = Rest::of(reversal);
-        self.position(reversal, &all, transition)
-            .is_some_and(|at| self.comes_first(reversal, &all, at, transition.1))
+        let all = &reversal.steps;
+        self.position(reversal, all, transition)
+            .is_some_and(|at| self.comes_first(reversal, all, at, transition.1))
     }
 
-    /// The first of the steps that are left that is of the thread of a transition.
-    fn position(&self, reversal: &Reversal, rest: &Rest, transition: Transition) -> Option<usize> {
+    /// The first of some steps that is of the thread of a transition.
+    fn position(
+        &self,
+        reversal: &Reversal,
+        steps: &[Step],
+        transition: Transition,
+    ) -> Option<usize> {
         let mine = |step: &Step| self.transition(reversal, *step).0 == transition.0;
-        rest.steps.iter().position(mine)
+        steps.iter().position(mine)
     }
 
-    fn comes_first(&self, reversal: &Reversal, rest: &Rest, at: usize, way: Way) -> bool {
-        let step = rest.steps[at];
-        let mut before = rest.steps[..at].iter();
+    fn comes_first(&self, reversal: &Reversal, steps: &[Step], at: usize, way: Way) -> bool {
+        let step = steps[at];
+        let mut before = steps[..at].iter();
         self.transition(reversal, step).1 == way
             && before.all(|&earlier| !self.is_step_before(reversal, earlier, step))
     }
@@ -457,8 +477,8 @@ impl<'a> Witness<'a> {
         planned: Option<Planned>,
     ) -> Relation {
         let (thread, way) = transition;
-        if let Some(at) = self.position(reversal, rest, transition) {
-            return match self.comes_first(reversal, rest, at, way) {
+        if let Some(at) = self.position(reversal, &rest.steps, transition) {
+            return match self.comes_first(reversal, &rest.steps, at, way) {
                 true => Relation::First(at),
                 false => Relation::Conflict,
             };

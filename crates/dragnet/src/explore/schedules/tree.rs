@@ -5,7 +5,7 @@
 //! something that nothing else leads to.
 
 use super::races::{Planned, Question, Relation, Rest, Reversal, Witness};
-use crate::target::threads::executor::Transition;
+use crate::target::threads::executor::{Taken, Transition};
 use crate::target::threads::operation::Operation;
 
 pub(super) struct Tree {
@@ -21,15 +21,14 @@ pub(super) struct Tree {
     merges: bool,
 }
 
-/// How many steps there is room for before anything has to grow.
-pub(super) const ROOM: usize = 64;
-
 pub(super) type NodeId = u32;
 
 pub(super) const ROOT: NodeId = 0;
 
 struct Node {
     parent: NodeId,
+    /// How often it was forgotten before: what stood for something else then was another node.
+    lives: u32,
     /// What leads here from the parent.
     transition: Transition,
     /// What is known of it, if it was planned together with what comes before it.
@@ -53,17 +52,17 @@ struct Node {
     active_below: u32,
 }
 
-/// One step of the way to where an execution begins to be new.
+/// One step of the way that an execution takes.
+#[derive(Clone, Copy)]
 pub(super) struct Leg {
     pub(super) node: NodeId,
-    pub(super) transition: Transition,
-    /// What it was, if an execution has been here.
-    pub(super) operation: Option<Operation>,
-    /// What was taken instead before: it sleeps from here on, unless it is woken. Empty where executions have been.
-    pub(super) earlier: Vec<Transition>,
+    lives: u32,
+    /// What is taken there, and what that was if an execution has been here.
+    pub(super) taken: Taken,
 }
 
 /// An execution that is to be run.
+#[derive(Default)]
 pub(super) struct Claim {
     /// Its way, as far as it is known.
     pub(super) legs: Vec<Leg>,
@@ -114,6 +113,7 @@ impl Tree {
         }
         self.nodes.push(Node {
             parent,
+            lives: 0,
             transition,
             planned: None,
             asleep: Vec::new(),
@@ -137,20 +137,22 @@ impl Tree {
     pub(super) fn first(&mut self) -> Claim {
         self.active += 1;
         self.node_mut(ROOT).active_below += 1;
-        Claim {
-            legs: Vec::new(),
-            new: 0,
-            asleep: Vec::new(),
-        }
+        Claim::default()
     }
 
-    /// Takes an open node, deep ones first, and gives the way to it, and through what is known to lie behind it.
-    pub(super) fn claim(&mut self) -> Option<Claim> {
+    /// Takes an open node, deep ones first, and gives the way to it, and through what is known to lie behind it. It begins
+    /// like the one before it, as far as it can.
+    pub(super) fn claim(&mut self, claim: &mut Claim) -> bool {
         if self.open == 0 {
-            return None;
+            return false;
         }
-        let mut at = ROOT;
-        let mut legs = Vec::with_capacity(ROOM);
+        let legs = &mut claim.legs;
+        match self.merges {
+            // What was found last may come before what has been taken.
+            true => legs.clear(),
+            false => self.go_back(legs),
+        }
+        let mut at = legs.last().map_or(ROOT, |leg| leg.node);
         while self.node(at).visited {
             let children = self.node(at).children.iter().copied();
             let with_open = children
@@ -174,25 +176,44 @@ impl Tree {
         self.active += 1;
         self.count(at, |node| &mut node.active_below, 1);
         // An execution that was given up has not been everywhere on its way.
-        let is_new = |leg: &Leg| leg.operation.is_none();
-        let new = legs.iter().position(is_new).unwrap_or(legs.len());
-        let asleep = match new.checked_sub(1) {
-            Some(last) => self.node(legs[last].node).asleep.clone(),
-            None => Vec::new(),
+        let has_been = |leg: &Leg| leg.taken.operation.is_some();
+        claim.new = claim.legs.partition_point(has_been);
+        claim.asleep.clear();
+        if let Some(last) = claim.new.checked_sub(1) {
+            let last = self.node(claim.legs[last].node);
+            claim.asleep.extend_from_slice(&last.asleep);
+        }
+        true
+    }
+
+    /// Goes back on a way, to the last node that something is open below.
+    fn go_back(&self, legs: &mut Vec<Leg>) {
+        let leads_on = |leg: &Leg| {
+            let node = self.node(leg.node);
+            node.lives == leg.lives && node.open_below > 0
         };
-        Some(Claim { legs, new, asleep })
+        let last = legs.iter().rposition(leads_on);
+        legs.truncate(last.map_or(0, |last| last + 1));
     }
 
     fn leg(&self, node: NodeId) -> Leg {
         let this = self.node(node);
         Leg {
             node,
-            transition: this.transition,
-            operation: this.operation,
-            earlier: match this.operation {
-                Some(_) => Vec::new(),
-                None => this.asleep.clone(),
+            lives: this.lives,
+            taken: Taken {
+                transition: this.transition,
+                operation: this.operation,
             },
+        }
+    }
+
+    /// What was taken before instead of a node, where no execution has been yet.
+    pub(super) fn earlier(&self, node: NodeId) -> &[Transition] {
+        let this = self.node(node);
+        match this.operation {
+            Some(_) => &[],
+            None => &this.asleep,
         }
     }
 
@@ -201,15 +222,23 @@ impl Tree {
         *self.node_mut(node).behind.get_or_insert(come_to) == come_to
     }
 
-    /// Takes note of what a node is that is taken, and of what sleeps then.
-    pub(super) fn note(&mut self, node: NodeId, is: Option<Operation>, asleep: &[Transition]) {
-        let lets_sleep = self.lets_sleep;
-        let this = self.node_mut(node);
-        this.operation = is;
-        if lets_sleep {
-            this.asleep.clear();
-            this.asleep.extend_from_slice(asleep);
+    /// Takes note of what a node is that is taken. What was taken before instead of it sleeps from here on, unless it is woken,
+    /// besides what is `asleep` already.
+    pub(super) fn note(
+        &mut self,
+        node: NodeId,
+        is: Option<Operation>,
+        asleep: &mut Vec<Transition>,
+    ) {
+        if self.lets_sleep {
+            for &earlier in self.earlier(node) {
+                if !asleep.contains(&earlier) {
+                    asleep.push(earlier);
+                }
+            }
+            self.node_mut(node).asleep.clone_from(asleep);
         }
+        self.node_mut(node).operation = is;
     }
 
     /// An open node is no longer open.
@@ -432,10 +461,11 @@ impl Tree {
     }
 
     fn forget(&mut self, node: NodeId) {
-        let mut open = vec![node];
-        while let Some(node) = open.pop() {
+        let (mut open, mut next) = (Vec::new(), Some(node));
+        while let Some(node) = next {
             self.free.push(node);
             let this = self.node_mut(node);
+            this.lives = this.lives.wrapping_add(1);
             open.append(&mut this.children);
             this.taken.clear();
             this.asleep.clear();
@@ -445,6 +475,7 @@ impl Tree {
             this.visited = false;
             this.open_below = 0;
             this.active_below = 0;
+            next = open.pop();
         }
     }
 }

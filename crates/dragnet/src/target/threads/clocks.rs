@@ -52,24 +52,27 @@ impl Clocks {
     }
 
     /// A new row that comes after another.
+    #[inline]
     pub(crate) fn after(&mut self, row: Row) -> Row {
+        if self.width == 1 {
+            let block = self.blocks[row.0 as usize];
+            self.blocks.push(block);
+            return Row(self.blocks.len() as u32 - 1);
+        }
         let new = Row((self.blocks.len() / self.width) as u32);
         let from = self.start(row);
-        for at in from..from + self.width {
-            let block = self.blocks[at];
-            self.blocks.push(block);
-        }
+        self.blocks.extend_from_within(from..from + self.width);
         new
     }
 
     /// Has a row come after another one as well.
+    #[inline]
     pub(crate) fn join(&mut self, row: Row, other: Row) {
         let (row, other) = (self.start(row), self.start(other));
         for at in 0..self.width {
             let other = self.blocks[other + at];
-            for (cell, other) in self.blocks[row + at].iter_mut().zip(other) {
-                *cell = other.max(*cell);
-            }
+            let both = &mut self.blocks[row + at];
+            *both = std::array::from_fn(|thread| both[thread].max(other[thread]));
         }
     }
 

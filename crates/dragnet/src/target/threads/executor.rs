@@ -70,18 +70,28 @@ pub(crate) trait Director {
     /// One of the transitions in `enabled`, or `None` to leave the execution there.
     fn next(&mut self, state: &State, enabled: &[Transition]) -> Option<Transition>;
 
-    /// What this one begins with. Nobody is asked before that is done.
-    fn begun(&mut self) -> Begun {
-        Begun::default()
+    /// What this one begins with, put into `taken`. Nobody is asked before that is done.
+    fn begun(&mut self, taken: &mut Vec<Taken>) {
+        let _ = taken;
     }
 }
 
-/// What an earlier execution began with.
-#[derive(Default)]
-pub(crate) struct Begun {
-    pub(crate) decisions: Vec<Transition>,
-    /// What the threads did by that. A program that does something else is not deterministic.
-    pub(crate) operations: Vec<Operation>,
+/// A decision that was taken in an earlier execution.
+#[derive(Clone, Copy)]
+pub(crate) struct Taken {
+    pub(crate) transition: Transition,
+    /// What the thread did by that, if it is known. A program that does something else is not deterministic.
+    pub(crate) operation: Option<Operation>,
+}
+
+impl Taken {
+    /// Any operation will do.
+    fn any((thread, way): Transition) -> Self {
+        Self {
+            transition: (thread, way),
+            operation: None,
+        }
+    }
 }
 
 /// How an execution ended.
@@ -123,7 +133,8 @@ pub(crate) struct Executor {
     /// Where the stack of each thread ends.
     floors: Vec<usize>,
     stacks: Stacks,
-    /// The ways of one thread, and what is enabled: only their room is kept from step to step.
+    /// What executions begin with, the ways of one thread, and what is enabled: only their room is kept.
+    begun: Vec<Taken>,
     ways: Vec<Way>,
     enabled: Vec<Transition>,
     /// Whether what is on the threads' stacks must not be touched any more.
@@ -140,6 +151,7 @@ impl Executor {
             fibers: Vec::new(),
             floors: Vec::new(),
             stacks,
+            begun: Vec::new(),
             ways: Vec::new(),
             enabled: Vec::new(),
             is_abandoned: false,
@@ -169,14 +181,17 @@ impl Executor {
 
     /// Runs the program once.
     pub(crate) fn run(&mut self, director: &mut dyn Director) -> Finish {
-        self.run_from(director.begun(), None, director)
+        let mut taken = std::mem::take(&mut self.begun);
+        taken.clear();
+        director.begun(&mut taken);
+        self.run_from(taken, None, director)
     }
 
     /// Runs the program along decisions that have been taken, and on from there as a director says. Where a thread goes
     /// round a loop of which nobody knows whether it ends by itself, that is found out first.
     fn run_from(
         &mut self,
-        mut taken: Begun,
+        mut taken: Vec<Taken>,
         mut wonders: Option<ThreadId>,
         director: &mut dyn Director,
     ) -> Finish {
@@ -194,20 +209,21 @@ impl Executor {
             let mut in_place = 0;
             loop {
                 if let Some(thread) = wonders.take()
-                    && !self.probe(&taken.decisions, thread)
+                    && !self.probe(&taken, thread)
                 {
                     return Some(Finish::Failed(lost()));
                 }
-                if world::is_spoiled() && !taken.decisions.is_empty() {
+                if world::is_spoiled() && !taken.is_empty() {
                     return None;
                 }
                 let finish = self.run_on(&taken, director);
                 wonders = self.world.state().borrow_mut().wonders.take();
                 if wonders.is_none() {
+                    self.begun = std::mem::take(&mut taken);
                     return Some(finish);
                 }
                 let before = std::mem::replace(&mut taken, self.taken());
-                in_place = match before.decisions.len() == taken.decisions.len() {
+                in_place = match before.len() == taken.len() {
                     true => in_place + 1,
                     false => 0,
                 };
@@ -224,16 +240,14 @@ impl Executor {
     }
 
     /// All of the last execution.
-    fn taken(&self) -> Begun {
+    fn taken(&self) -> Vec<Taken> {
         let state = self.state();
         let events = state.events.iter();
-        Begun {
-            decisions: events
-                .clone()
-                .map(|event| (event.thread, event.way))
-                .collect(),
-            operations: events.map(|event| event.operation).collect(),
-        }
+        let taken = events.map(|event| Taken {
+            transition: (event.thread, event.way),
+            operation: Some(event.operation),
+        });
+        taken.collect()
     }
 
     fn begin(&mut self) {
@@ -245,9 +259,9 @@ impl Executor {
 
     /// Runs the program along decisions that have been taken, and on from there, up to where it must be known whether a
     /// loop ends by itself.
-    fn run_on(&mut self, taken: &Begun, director: &mut dyn Director) -> Finish {
+    fn run_on(&mut self, taken: &[Taken], director: &mut dyn Director) -> Finish {
         self.begin();
-        let finish = match self.follow(&taken.decisions, &taken.operations) {
+        let finish = match self.follow(taken) {
             Ok(()) => self.conduct(director),
             Err(finish) => finish,
         };
@@ -255,10 +269,10 @@ impl Executor {
         self.world.disturbance().map_or(finish, Finish::Failed)
     }
 
-    /// Goes the way of an earlier execution, in which these operations were done, if that matters.
-    fn follow(&mut self, taken: &[Transition], operations: &[Operation]) -> Result<(), Finish> {
+    /// Goes the way of an earlier execution.
+    fn follow(&mut self, taken: &[Taken]) -> Result<(), Finish> {
         let mut state = self.world.state().borrow_mut();
-        state.ahead.prescribe(taken, operations);
+        state.ahead.prescribe(taken);
         drop(state);
         loop {
             let mut state = self.world.state().borrow_mut();
@@ -278,7 +292,7 @@ impl Executor {
 
     /// Finds out whether a thread that goes round leaves its loop by itself, in an execution in which nothing happens but what
     /// led it there in an earlier one. False where it did not come there again.
-    fn probe(&mut self, taken: &[Transition], thread: ThreadId) -> bool {
+    fn probe(&mut self, taken: &[Taken], thread: ThreadId) -> bool {
         let (this, way) = {
             let state = self.state();
             (state.loop_of(thread), state.way_to(thread))
@@ -286,11 +300,12 @@ impl Executor {
         let Some(this) = this else {
             return false;
         };
+        // Where less happens than did, things have other numbers.
+        let way: Vec<Taken> = way.into_iter().map(Taken::any).collect();
         // All that has happened is a way as well, if there should be none but that.
         [&way[..], taken].into_iter().any(|way| {
             self.begin();
-            // Where less happens than did, things have other numbers.
-            let came_there = self.follow(way, &[]).is_ok() && self.go_on_alone(thread, this);
+            let came_there = self.follow(way).is_ok() && self.go_on_alone(thread, this);
             self.take_apart();
             came_there
         })

@@ -2,49 +2,39 @@
 
 use std::ptr;
 
+use super::executor::Taken;
 use super::operation::{Action, Operation, ThreadId, Way};
 use super::state::State;
-use crate::trace::scatter;
+use crate::trace::GOLDEN;
 
 /// Decisions that were taken in an earlier execution, to be taken again.
 #[derive(Default)]
 pub(super) struct Ahead {
-    decisions: Vec<(ThreadId, Way)>,
-    /// What was done by that, as far as it is known.
-    operations: Vec<Operation>,
+    prescribed: Vec<Taken>,
     taken: usize,
 }
 
 impl Ahead {
-    pub(super) fn prescribe(&mut self, decisions: &[(ThreadId, Way)], operations: &[Operation]) {
-        self.decisions.clear();
-        self.decisions.extend_from_slice(decisions);
-        self.operations.clear();
-        self.operations.extend_from_slice(operations);
+    pub(super) fn prescribe(&mut self, taken: &[Taken]) {
+        self.prescribed.clear();
+        self.prescribed.extend_from_slice(taken);
         self.taken = 0;
     }
 
-    /// Whether the next operation may be this one.
-    fn expects(&self, operation: &Operation) -> bool {
-        let expected = self.operations.get(self.taken);
-        expected.is_none_or(|expected| expected == operation)
+    fn next(&self) -> Option<&Taken> {
+        self.prescribed.get(self.taken)
     }
 
     /// Who goes on next.
     pub(super) fn next_thread(&self) -> Option<ThreadId> {
-        let next = self.decisions.get(self.taken);
-        next.map(|&(thread, _)| thread)
-    }
-
-    fn next_way(&self) -> Way {
-        self.decisions[self.taken].1
+        self.next().map(|next| next.transition.0)
     }
 
     /// Whether the thread that was last to go on is this one, and goes on next.
     pub(super) fn is_of_same(&self, thread: ThreadId) -> bool {
         let last = self.taken.checked_sub(1);
         self.next_thread() == Some(thread)
-            && last.is_some_and(|last| self.decisions[last].0 == thread)
+            && last.is_some_and(|last| self.prescribed[last].transition.0 == thread)
     }
 
     fn pass(&mut self) {
@@ -59,7 +49,11 @@ impl State {
         let mut in_vain = false;
         for at in 0..self.order.len() {
             let id = self.order[at];
-            if self.waits_in_loop(id) {
+            let thread = self.thread(id);
+            if thread.pending.is_none() {
+                continue;
+            }
+            if thread.round.has_turned(self.fruitless_turns) && self.waits_in_loop(id) {
                 in_vain = true;
             } else {
                 self.ways_of(id, ways, enabled);
@@ -98,9 +92,9 @@ impl State {
         let pending = self.order.iter().filter_map(|&thread| {
             let pending = self.pending(thread)?;
             let who = u64::from(thread.0) << 32 | u64::from(pending.object.0);
-            Some(scatter(
-                who ^ (ptr::from_ref(pending.at) as u64).rotate_left(16),
-            ))
+            let at = ptr::from_ref(pending.at) as u64;
+            let spread = (who ^ at.rotate_left(16)).wrapping_mul(GOLDEN);
+            Some(spread ^ spread >> 29)
         });
         pending.fold(0, u64::wrapping_add)
     }
@@ -157,14 +151,22 @@ impl State {
 
     /// A thread takes the next of the decisions that are prescribed, which is its own. False if it cannot.
     pub(super) fn goes_ahead(&mut self, thread: ThreadId) -> bool {
-        let way = self.ahead.next_way();
-        let is_same = |pending| self.ahead.expects(&pending);
-        if !self.pending(thread).is_some_and(is_same) || !self.allows(thread, way) {
+        let Some(&Taken {
+            transition: (_, way),
+            operation,
+        }) = self.ahead.next()
+        else {
+            return false;
+        };
+        let is_other = operation.is_some() && self.pending(thread) != operation;
+        if is_other || !self.allows(thread, way) {
             return false;
         }
-        // What is known of a loop belongs to its round from when it comes up. It was found out when this was decided.
-        self.waits_in_loop(thread);
-        self.wonders = None;
+        if self.thread(thread).round.has_turned(self.fruitless_turns) {
+            // What is known of a loop belongs to its round from when it comes up. It was found out when this was decided.
+            self.waits_in_loop(thread);
+            self.wonders = None;
+        }
         self.ahead.pass();
         self.perform(thread, way);
         true

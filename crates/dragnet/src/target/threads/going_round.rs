@@ -31,14 +31,11 @@ pub(crate) struct Stirred {
 pub(crate) type GaveUp = (&'static Location<'static>, u32);
 
 impl State {
-    /// Whether a thread goes round without seeing anything new, in a loop that has no end of its own. Where that is not
+    /// Whether a thread that has gone round does not see anything new, in a loop that has no end of its own. Where that is not
     /// known, it [wonders](Self::wonders).
     pub(super) fn waits_in_loop(&mut self, id: ThreadId) -> bool {
         let thread = self.thread(id);
         let round = &thread.round;
-        if !round.has_turned(self.fruitless_turns) {
-            return false;
-        }
         let Some(pending) = thread.pending.filter(|pending| round.is_closed_by(pending)) else {
             return false;
         };
@@ -120,18 +117,17 @@ impl State {
         nature
     }
 
-    /// Whether a thread has gone round so often that it goes on only because of something new, or after all others.
+    /// Whether a thread that has gone round goes on only because of something new, or after all others.
     fn has_gone_round(&mut self, id: ThreadId, operation: &Operation) -> bool {
         let round = &self.thread(id).round;
         let turns = round.turns;
         round.is_closed_by(operation)
-            && round.has_turned(self.fruitless_turns)
             && self
                 .nature_of_loop(id)
                 .is_some_and(|nature| turns > nature.ends_after)
     }
 
-    /// A thread that went round goes on because something has changed, and comes after that; or because nobody else can go
+    /// A thread that has gone round, and does not leave its loop, goes on because something has changed, and comes after that; or because nobody else can go
     /// on, and comes after all.
     pub(super) fn stir(
         &mut self,
@@ -190,13 +186,13 @@ impl State {
         (way, effect): (Way, Effect),
         acts: bool,
     ) {
-        let is_busy = self.is_busy(thread, operation);
         let versions = &mut self.objects[operation.object.0 as usize].versions;
         versions.count(effect);
+        let versions = *versions;
         let aspect = effect.sees.or(acts.then_some(Aspect::Content));
         let sight = aspect.map(|aspect| {
             let aspect = match aspect {
-                Aspect::Content if is_busy => Aspect::Calm,
+                Aspect::Content if self.is_busy(thread, operation) => Aspect::Calm,
                 aspect => aspect,
             };
             Sight {
@@ -205,7 +201,7 @@ impl State {
                 version: versions.of(aspect),
             }
         });
-        if sight.is_some() {
+        if sight.is_some() && self.thread(thread).round.alone {
             self.note_leaving(thread, operation);
         }
         let this = self.thread_mut(thread);
@@ -240,7 +236,6 @@ impl State {
     fn note_leaving(&mut self, thread: ThreadId, operation: &Operation) {
         let round = &self.thread(thread).round;
         if let Some(head) = round.head()
-            && round.alone
             && !round.has(operation)
         {
             self.note_gave_up(thread, head, round.turns);
@@ -254,21 +249,23 @@ impl State {
 
     /// Whether an operation is one of those that a thread does again and again which goes round without end and changes
     /// something in each turn.
+    #[inline]
     fn is_busy(&self, thread: ThreadId, operation: &Operation) -> bool {
-        self.loops.is_busy(self.thread(thread).hash, operation.at)
+        let loops = &self.loops;
+        loops.has_busy() && loops.is_busy(self.thread(thread).hash, operation.at)
     }
 
-    /// What an operation was, if it was a change. What a thread changes that goes round without end is new to others only in
+    /// What a change was. What a thread changes that goes round without end is new to others only in
     /// its first turns, and to others like it never.
-    pub(super) fn unless_stale(
-        &mut self,
-        thread: ThreadId,
-        operation: &Operation,
-        effect: Effect,
-    ) -> Effect {
-        if effect != Effect::CHANGE || !self.is_busy(thread, operation) {
-            return effect;
+    #[inline]
+    pub(super) fn unless_stale(&mut self, thread: ThreadId, operation: &Operation) -> Effect {
+        match self.is_busy(thread, operation) {
+            true => self.busy_change(thread, operation),
+            false => Effect::CHANGE,
         }
+    }
+
+    fn busy_change(&mut self, thread: ThreadId, operation: &Operation) -> Effect {
         if !self.has_turned_in_vain(thread) {
             return Effect::BUSY_CHANGE;
         }

@@ -137,11 +137,16 @@ impl Debug for Handle {
 
 impl World {
     /// The object behind a handle, which is `model` at first.
+    #[inline]
     pub(super) fn object(&self, handle: &Handle, model: impl FnOnce() -> Model) -> ObjectId {
         let key = handle.key.load(Relaxed);
-        if serial_of(key) == self.serial() {
-            return ObjectId((key & ((1 << OBJECT_BITS) - 1)) as u32);
+        match serial_of(key) == self.serial() {
+            true => ObjectId((key & ((1 << OBJECT_BITS) - 1)) as u32),
+            false => self.new_object(handle, key, model),
         }
+    }
+
+    fn new_object(&self, handle: &Handle, key: u64, model: impl FnOnce() -> Model) -> ObjectId {
         let place = ptr::from_ref(handle) as usize;
         if statics::holds(place) {
             return self.object_of_static(handle, key, model);
@@ -197,9 +202,17 @@ impl World {
     }
 
     /// Where the data of an object is: in its place, or for a static in a copy that belongs to the execution.
+    #[inline]
     pub(crate) fn place<T: ?Sized>(&self, handle: &Handle, data: *mut T) -> *mut T {
+        match serial_of(handle.key.load(Relaxed)) == self.serial() {
+            true => data,
+            false => self.place_in_copy(handle, data),
+        }
+    }
+
+    fn place_in_copy<T: ?Sized>(&self, handle: &Handle, data: *mut T) -> *mut T {
         let place = ptr::from_ref(handle) as usize;
-        if serial_of(handle.key.load(Relaxed)) == self.serial() || !statics::holds(place) {
+        if !statics::holds(place) {
             return data;
         }
         let mut state = self.state().borrow_mut();

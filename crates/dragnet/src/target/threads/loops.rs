@@ -211,9 +211,15 @@ impl Loops {
         self.changes.load(Relaxed)
     }
 
-    /// Whether an operation there is one of those that a thread does again and again.
+    /// Whether a thread goes round without end and changes something each time.
+    #[inline]
+    pub(super) fn has_busy(&self) -> bool {
+        self.has_busy.load(Relaxed)
+    }
+
+    /// Whether an operation there is one of those that such a thread does again and again.
     pub(super) fn is_busy(&self, thread: u64, at: &Location<'_>) -> bool {
-        self.has_busy.load(Relaxed) && self.known().busy.contains(&Place::new(thread, at))
+        self.known().busy.contains(&Place::new(thread, at))
     }
 
     /// All that is known, for [`recall`](Self::recall) in another process.

@@ -38,8 +38,8 @@ impl PartialEq for Operation {
     fn eq(&self, other: &Self) -> bool {
         // One place is mostly in one place in memory, but need not be.
         self.object == other.object
-            && self.action == other.action
             && (ptr::eq(self.at, other.at) || self.at == other.at)
+            && self.action == other.action
     }
 }
 
@@ -225,6 +225,44 @@ impl Ways {
 /// A class of operations on one object that commute with the same others, as a bit.
 type Classes = u8;
 
+/// What an operation has to do with others on the same object.
+#[derive(Clone, Copy)]
+pub(crate) struct Rivalry {
+    class: Classes,
+    rivals: Classes,
+}
+
+impl Rivalry {
+    /// The number of its class, if others are in one at all.
+    #[inline]
+    pub(crate) fn class(self) -> Option<usize> {
+        (self.class != 0).then(|| self.class.trailing_zeros() as usize)
+    }
+
+    /// The numbers of the classes that it does not commute with.
+    #[inline]
+    pub(crate) fn rivals(self) -> impl Iterator<Item = usize> {
+        let mut rivals = self.rivals;
+        std::iter::from_fn(move || {
+            let next = (rivals != 0).then(|| rivals.trailing_zeros() as usize);
+            rivals &= rivals.wrapping_sub(1);
+            next
+        })
+    }
+
+    /// Whether it matters which of the two comes first.
+    #[inline]
+    pub(crate) fn depends(self, other: Self) -> bool {
+        self.class & other.rivals != 0
+    }
+
+    /// Whether whatever does not commute with `other` does not commute with this either.
+    #[inline]
+    pub(crate) fn includes(self, other: Self) -> bool {
+        other.rivals & !self.rivals == 0
+    }
+}
+
 impl Action {
     /// Its class, and those on the same object that it does not commute with. What merely waits for something else
     /// commutes with it: it cannot come before it.
@@ -306,10 +344,11 @@ impl Action {
     /// The way in which it comes out whenever it can happen, if there is only one.
     #[inline]
     pub(crate) fn only_way(self) -> Option<Way> {
-        match (self, self.possible_ways()) {
-            (Self::Choose(_) | Self::NotifyOne, _) => None,
-            (_, [way]) => Some(*way),
-            _ => None,
+        match self {
+            Self::Choose(_) | Self::NotifyOne | Self::Wake { .. } => None,
+            Self::Receive { timed: true } | Self::Take { timed: true, .. } => None,
+            Self::Park { timed: true } | Self::Enter | Self::Crash | Self::Suffer(_) => None,
+            _ => Some(Ways::COME),
         }
     }
 
@@ -354,34 +393,16 @@ impl Action {
         }
     }
 
-    /// The number of its class, if others on the same object are in one at all.
-    pub(crate) fn class(self, way: Way) -> Option<usize> {
-        let (class, _) = self.classes(way);
-        (class != 0).then(|| class.trailing_zeros() as usize)
-    }
-
-    /// The numbers of the classes that it does not commute with.
-    pub(crate) fn rivals(self, way: Way) -> impl Iterator<Item = usize> {
-        let (_, mut rivals) = self.classes(way);
-        std::iter::from_fn(move || {
-            let next = (rivals != 0).then(|| rivals.trailing_zeros() as usize);
-            rivals &= rivals.wrapping_sub(1);
-            next
-        })
+    /// What it has to do with others on the same object.
+    #[inline]
+    pub(crate) fn rivalry(self, way: Way) -> Rivalry {
+        let (class, rivals) = self.classes(way);
+        Rivalry { class, rivals }
     }
 
     /// Whether it matters which of two operations on the same object comes first.
     pub(crate) fn depends(self, way: Way, other: Self, others_way: Way) -> bool {
-        let (class, _) = self.classes(way);
-        let (_, rivals) = other.classes(others_way);
-        class & rivals != 0
-    }
-
-    /// Whether whatever does not commute with `other` does not commute with this either.
-    pub(crate) fn is_rival_of_all(self, way: Way, other: Self, others_way: Way) -> bool {
-        let (_, rivals) = self.classes(way);
-        let (_, others) = other.classes(others_way);
-        others & !rivals == 0
+        self.rivalry(way).depends(other.rivalry(others_way))
     }
 }
 

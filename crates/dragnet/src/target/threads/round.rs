@@ -96,9 +96,12 @@ impl Versions {
     }
 
     pub(super) fn count(&mut self, effect: Effect) {
-        self.calm += u32::from(effect.alters(Aspect::Calm));
-        self.content += u32::from(effect.alters(Aspect::Content));
-        self.whole += u32::from(effect.alters(Aspect::Whole));
+        let Some(changes) = effect.changes else {
+            return;
+        };
+        self.calm += u32::from(changes == Aspect::Calm);
+        self.content += u32::from(changes != Aspect::Whole);
+        self.whole += 1;
     }
 
     /// Undoes the same.
@@ -221,6 +224,7 @@ impl Round {
     }
 
     /// Whether it has come round so often, for its [patience](Self::patience).
+    #[inline]
     pub(super) fn has_turned(&self, turns: u32) -> bool {
         self.head.is_some() && self.turns >= turns.saturating_mul(self.patience())
     }

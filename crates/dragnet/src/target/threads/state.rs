@@ -18,11 +18,13 @@ use super::host::Host;
 use super::loops::{self, Loops};
 use super::model::{EventId, Model};
 use super::net::{Addresses, Label};
-use super::operation::{Action, CLASSES, ObjectId, Operation, ProcessId, ThreadId, Way, Ways};
+use super::operation::{
+    Action, CLASSES, ObjectId, Operation, ProcessId, Rivalry, ThreadId, Way, Ways,
+};
 use super::round::{Effect, Round, Sight, Versions};
 use super::statics;
 use crate::system::Failure;
-use crate::trace::scatter;
+use crate::trace::{GOLDEN, scatter};
 
 /// What an execution consists of. It stays when the execution is over, for whoever looks at it.
 pub(crate) struct State {
@@ -159,6 +161,7 @@ pub(crate) struct Event {
     pub(crate) thread: ThreadId,
     pub(crate) way: Way,
     pub(crate) operation: Operation,
+    pub(crate) rivalry: Rivalry,
     /// The how manyeth of its thread it is.
     pub(crate) index: u32,
     pub(crate) row: Row,
@@ -224,7 +227,7 @@ impl State {
         self.gave_up = None;
         self.disturbances = 0;
         self.time_passes = false;
-        self.ahead.prescribe(&[], &[]);
+        self.ahead.prescribe(&[]);
         self.newborn = None;
         self.statics.clear();
     }
@@ -478,38 +481,13 @@ impl State {
         }
     }
 
-    /// What a thread has done and seen grows by an operation, and by what who last changed the object had.
-    fn look_at(
-        &mut self,
-        thread: ThreadId,
-        operation: &Operation,
-        (way, answer): (Way, u32),
-        effect: Effect,
-    ) {
-        let object = &self.objects[operation.object.0 as usize];
-        let acts = effect == Effect::CHANGE;
-        let seen = match acts || effect.sees.is_some() {
-            true => object.view,
-            false => 0,
-        };
-        let how = u64::from(way) << 32 | u64::from(answer);
-        let this = self.thread_mut(thread);
-        let view = scatter(this.view ^ loops::offset(operation.at) ^ how.rotate_left(7));
-        this.view = scatter(view.wrapping_add(seen));
-        if acts {
-            self.objects[operation.object.0 as usize].view = self.thread(thread).view;
-        }
-    }
-
     /// A thread goes on with the operation that it has come to.
     pub(super) fn perform(&mut self, thread: ThreadId, way: Way) {
-        let this = self.thread_mut(thread);
-        let Operation { object, action, at } = *this.pending.as_ref().expect("it is enabled");
-        let operation = Operation { object, action, at };
-        this.pending = None;
-        let (index, row) = (this.steps, this.row);
-        this.steps += 1;
         let event = self.events.len() as EventId;
+        let this = self.threads[thread.0 as usize].as_mut();
+        let this = this.expect("it was spawned");
+        let operation = this.pending.take().expect("it is enabled");
+        let Operation { object, action, .. } = operation;
         let known = &mut self.objects[object.0 as usize];
         if self.keeps_models {
             self.models.push(known.model.clone());
@@ -517,18 +495,32 @@ impl State {
         let outcome = known.model.perform(thread, action, way, event);
         let effect = action.effect(way, outcome.answer);
         let acts = effect == Effect::CHANGE;
-        self.look_at(thread, &operation, (way, outcome.answer), effect);
-        let effect = self.unless_stale(thread, &operation, effect);
-        let row = self.clocks.after(row);
-        let stirred = self.stir(thread, &operation, row).map(Box::new);
+        this.look_at(known, &operation, (way, outcome.answer), effect);
+        let (index, row) = (this.steps, self.clocks.after(this.row));
+        this.steps += 1;
+        this.latest = event;
+        this.row = row;
+        this.answer = outcome.answer;
+        this.values = None;
+        this.ended = matches!(action, Action::End);
+        let may_be_stirred = this.round.has_turned(self.fruitless_turns);
+        let effect = match acts {
+            true => self.unless_stale(thread, &operation),
+            false => effect,
+        };
+        let stirred = match may_be_stirred {
+            true => self.stir(thread, &operation, row).map(Box::new),
+            false => None,
+        };
         let known = &mut self.objects[object.0 as usize];
-        for rival in action.rivals(way) {
+        let rivalry = action.rivalry(way);
+        for rival in rivalry.rivals() {
             if let Some(other) = known.rows[rival] {
                 self.clocks.join(row, other);
             }
         }
         if outcome.after_closing {
-            let close = Action::Close.class(0).expect("it is in one");
+            let close = Action::Close.rivalry(0).class().expect("it is in one");
             if let Some(other) = known.rows[close] {
                 self.clocks.join(row, other);
             }
@@ -536,16 +528,16 @@ impl State {
         if let Some(after) = outcome.after {
             self.clocks.join(row, self.events[after as usize].row);
         }
-        if action == Action::Crash && outcome.answer == 1 {
+        if matches!(action, Action::Crash) && outcome.answer == 1 {
             self.stop_all(&operation, event, row);
         }
         let known = &mut self.objects[object.0 as usize];
         known.events.push(event);
         self.clocks.count(row, thread);
-        if let Some(class) = action.class(way) {
+        if let Some(class) = rivalry.class() {
             known.rows[class] = Some(match known.rows[class] {
                 // What commutes with its like does not come after it: both must be remembered.
-                Some(other) if !action.depends(way, action, way) => {
+                Some(other) if !rivalry.depends(rivalry) => {
                     let both = self.clocks.after(other);
                     self.clocks.join(both, row);
                     both
@@ -559,6 +551,7 @@ impl State {
             thread,
             way,
             operation,
+            rivalry,
             index,
             row,
             objects,
@@ -569,11 +562,29 @@ impl State {
             self.hear_of_time(thread, row);
         }
         self.go_on_with_round(thread, &operation, (way, effect), acts);
-        let this = self.thread_mut(thread);
-        this.latest = event;
-        this.row = row;
-        this.answer = outcome.answer;
-        this.values = None;
-        this.ended = action == Action::End;
+    }
+}
+
+impl Thread {
+    /// What it has done and seen grows by an operation, and by what who last changed the object had.
+    #[inline]
+    fn look_at(
+        &mut self,
+        object: &mut Object,
+        operation: &Operation,
+        (way, answer): (Way, u32),
+        effect: Effect,
+    ) {
+        let acts = effect == Effect::CHANGE;
+        let seen = match acts || effect.sees.is_some() {
+            true => object.view,
+            false => 0,
+        };
+        let how = u64::from(way) << 32 | u64::from(answer);
+        let view = self.view ^ loops::offset(operation.at) ^ how.rotate_left(7);
+        self.view = scatter(view.wrapping_mul(GOLDEN) ^ seen);
+        if acts {
+            object.view = self.view;
+        }
     }
 }

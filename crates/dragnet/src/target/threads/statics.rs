@@ -67,6 +67,7 @@ struct Segment {
     from_file: usize,
 }
 
+/// In the order of their places.
 fn segments() -> &'static [Segment] {
     static SEGMENTS: OnceLock<Vec<Segment>> = OnceLock::new();
     SEGMENTS.get_or_init(image)
@@ -74,8 +75,15 @@ fn segments() -> &'static [Segment] {
 
 /// Whether an address is that of a static.
 pub(super) fn holds(address: usize) -> bool {
-    let mut segments = segments().iter();
-    segments.any(|segment| segment.range.contains(&address))
+    segment_with(address).is_some()
+}
+
+fn segment_with(address: usize) -> Option<&'static Segment> {
+    let segments = segments();
+    let next = segments.partition_point(|segment| segment.range.end <= address);
+    segments
+        .get(next)
+        .filter(|segment| segment.range.contains(&address))
 }
 
 /// Whether the program was loaded with a number at an address.
@@ -83,8 +91,7 @@ pub(super) fn was_loaded_with(address: usize, number: u64) -> bool {
     static LOADED: Mutex<BTreeMap<usize, bool>> = Mutex::new(BTreeMap::new());
     let mut loaded = LOADED.lock().unwrap_or_else(PoisonError::into_inner);
     *loaded.entry(address).or_insert_with(|| {
-        let mut segments = segments().iter();
-        let segment = segments.find(|segment| segment.range.contains(&address));
+        let segment = segment_with(address);
         // Where the file cannot be read any more nothing speaks against it.
         segment.is_none_or(|segment| {
             segment
@@ -147,6 +154,7 @@ fn image() -> Vec<Segment> {
     let mut segments: Vec<Segment> = Vec::new();
     // SAFETY: the callback gets the vector that it expects.
     unsafe { libc::dl_iterate_phdr(Some(take), ptr::from_mut(&mut segments).cast()) };
+    segments.sort_by_key(|segment| segment.range.start);
     segments
 }
 

@@ -22,7 +22,7 @@ use super::trap::{self, Pulse, Trapped};
 use crate::panics;
 use crate::system::{Failure, FailureKind};
 use crate::target::nodes::Faults;
-use crate::trace::scatter;
+use crate::trace::{GOLDEN, scatter};
 
 thread_local! {
     static CURRENT: Cell<*const World> = const { Cell::new(ptr::null()) };
@@ -109,9 +109,6 @@ const HEADROOM: usize = 24 << 10;
 
 /// How often a thread may catch that, or go on with something else on its way out.
 const PATIENCE: u32 = 1_000;
-
-/// The odd number nearest to 2^64 by the golden ratio: its multiples, scattered, are the generator SplitMix64.
-const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
 
 /// How a program is run.
 #[derive(Clone, Debug)]
@@ -301,10 +298,13 @@ impl World {
     /// Ends the execution if the running thread comes to something that another process has.
     #[inline]
     fn share(&self, object: ObjectId, handle: &Handle) {
-        let mut state = self.state.borrow_mut();
-        if state.hosts.len() < 2 {
-            return;
+        if self.state.borrow().hosts.len() > 1 {
+            self.share_among_processes(object, handle);
         }
+    }
+
+    fn share_among_processes(&self, object: ObjectId, handle: &Handle) {
+        let mut state = self.state.borrow_mut();
         let mine = state.thread(self.running.get()).process;
         if mine == ProcessId::FIRST || mine == ProcessId::OUTSIDE {
             return;

@@ -328,6 +328,18 @@ impl Model {
         }
     }
 
+    /// Whether a thread holds it.
+    pub(crate) fn is_held_by(&self, thread: ThreadId) -> bool {
+        match self {
+            Self::Mutex { owner } => *owner == Some(thread),
+            Self::RwLock { writer, readers } => {
+                *writer == Some(thread) || readers.contains(&thread)
+            }
+            Self::Once(once) => *once == Once::Running(thread),
+            _ => false,
+        }
+    }
+
     /// A sender more.
     pub(crate) fn add_sender(&mut self) {
         if let Self::Channel(channel) = self {
