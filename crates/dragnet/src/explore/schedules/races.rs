@@ -1,5 +1,7 @@
 //! Races: two events of an execution that could come in the other order, and what an execution like that begins with.
 
+use std::borrow::Cow;
+
 use crate::target::threads::executor::Transition;
 use crate::target::threads::model::{EventId, Model};
 use crate::target::threads::operation::{Action, Operation, ThreadId, Way, Ways};
@@ -41,18 +43,18 @@ struct Found {
 }
 
 /// What is left of a reversal behind something that is planned.
-pub(super) struct Rest {
-    pub(super) steps: Vec<Step>,
+pub(super) struct Rest<'a> {
+    pub(super) steps: Cow<'a, [Step]>,
     /// The threads of the steps that are gone, each as often as it had one.
     gone: Vec<ThreadId>,
     /// What else has been taken.
     besides: Vec<Transition>,
 }
 
-impl Rest {
-    pub(super) fn of(reversal: &Reversal) -> Self {
+impl<'a> Rest<'a> {
+    pub(super) fn of(reversal: &'a Reversal) -> Self {
         Self {
-            steps: reversal.steps.clone(),
+            steps: Cow::Borrowed(&reversal.steps),
             gone: Vec::new(),
             besides: Vec::new(),
         }
@@ -62,7 +64,7 @@ impl Rest {
     pub(super) fn pass(&mut self, transition: Transition, relation: Relation) {
         match relation {
             Relation::First(at) => {
-                self.steps.remove(at);
+                self.steps.to_mut().remove(at);
                 self.gone.push(transition.0);
             }
             _ => self.besides.push(transition),
@@ -367,7 +369,7 @@ impl<'a> Witness<'a> {
         operation: Operation,
     ) -> Way {
         let state = self.state;
-        let mut model = state.model_before(operation.object, instead).clone();
+        let mut model = state.model_before(operation.object, instead);
         for &event in steps {
             let that = &state.events[event as usize];
             if that.operation.object == operation.object {
@@ -472,7 +474,7 @@ impl<'a> Witness<'a> {
     pub(super) fn relation(
         &self,
         reversal: &Reversal,
-        rest: &Rest,
+        rest: &Rest<'_>,
         transition: Transition,
         planned: Option<Planned>,
     ) -> Relation {
@@ -497,7 +499,7 @@ impl<'a> Witness<'a> {
             false => every_way(operation.action, &way).to_vec(),
         };
         let mut relation = Relation::Independent;
-        for &step in &rest.steps {
+        for &step in rest.steps.iter() {
             let that = self.operation(reversal, step);
             let (its_thread, its_way) = self.transition(reversal, step);
             if self.state.stops(&that, its_way, thread)
@@ -524,7 +526,7 @@ impl<'a> Witness<'a> {
     fn possible_ways(
         &self,
         reversal: &Reversal,
-        rest: &Rest,
+        rest: &Rest<'_>,
         thread: ThreadId,
         operation: Operation,
         way: Way,
@@ -533,8 +535,7 @@ impl<'a> Witness<'a> {
         if ways.len() == 1 {
             return ways;
         }
-        let before = self.state.model_before(operation.object, reversal.at);
-        let mut model = before.clone();
+        let mut model = self.state.model_before(operation.object, reversal.at);
         let mut seen = vec![way];
         let mut see = |model: &Model| {
             ways.retain(|&way| {
@@ -565,7 +566,12 @@ impl<'a> Witness<'a> {
     }
 
     /// The operation that a thread comes to after its steps that are gone, if this execution knows.
-    fn comes_to(&self, reversal: &Reversal, rest: &Rest, thread: ThreadId) -> Option<Operation> {
+    fn comes_to(
+        &self,
+        reversal: &Reversal,
+        rest: &Rest<'_>,
+        thread: ThreadId,
+    ) -> Option<Operation> {
         let reversed = thread == reversal.thread && !rest.steps.contains(&Step::Reversed);
         let mut besides = rest.besides.iter();
         if reversed || besides.any(|other| other.0 == thread) {
@@ -589,7 +595,12 @@ impl<'a> Witness<'a> {
     }
 
     /// What has to be asked to know how what is planned relates to what is left of a reversal.
-    pub(super) fn question(&self, reversal: &Reversal, rest: &Rest, asked: Transition) -> Question {
+    pub(super) fn question(
+        &self,
+        reversal: &Reversal,
+        rest: &Rest<'_>,
+        asked: Transition,
+    ) -> Question {
         let before = &self.state.events[..reversal.at as usize];
         let before = before.iter().map(|event| (event.thread, event.way));
         let steps = reversal.steps.iter();

@@ -384,7 +384,7 @@ impl Tree {
             }
             behind = child;
         }
-        for step in rest.steps {
+        for &step in rest.steps.iter() {
             behind = self.open_child(behind, witness.transition(reversal, step));
             self.node_mut(behind).planned = Some(witness.planned(reversal, step));
         }
@@ -402,7 +402,7 @@ impl Tree {
         &self,
         nodes: &[NodeId],
         reversal: &Reversal,
-        rest: &Rest,
+        rest: &Rest<'_>,
         witness: &Witness<'_>,
         ask: &mut dyn FnMut(&Question) -> Relation,
     ) -> Option<(NodeId, Relation)> {

@@ -143,9 +143,10 @@ impl State {
         let Some(Operation { object, action, .. }) = self.pending(thread) else {
             return false;
         };
+        let model = &self.object(object).model;
         match action.only_way() {
-            Some(only) => way == only && self.object(object).model.allows(thread, action, way),
-            None => self.open_ways(thread).contains(&(thread, way)),
+            Some(only) => way == only && model.allows(thread, action, way),
+            None => model.has_way(thread, action, way),
         }
     }
 

@@ -33,8 +33,6 @@ pub(crate) struct State {
     pub(crate) order: Vec<ThreadId>,
     pub(crate) objects: Vec<Object>,
     pub(crate) events: Vec<Event>,
-    /// What the object of each event was before it, where that is kept.
-    models: Vec<Model>,
     pub(crate) clocks: Clocks,
     /// In the order in which they were started. The first is what the check begins with.
     pub(super) hosts: Vec<Host>,
@@ -60,10 +58,12 @@ pub(crate) struct State {
     pub(super) newborn: Option<(ThreadId, Body)>,
     /// Statics, by where their handles are: each process has its own.
     pub(super) statics: HashMap<(ProcessId, usize), Static>,
-    /// Whether events keep what their objects were before: only races need that, and it makes each of them a copy.
+    /// Whether objects keep what they were before: only races need that, and it takes copies.
     pub(super) keeps_models: bool,
     /// What the objects of earlier executions had their events in.
     spare_lists: Vec<Vec<EventId>>,
+    /// What they kept in what they were before.
+    spare_models: Vec<Vec<Model>>,
     /// What the threads of earlier executions had their rounds in.
     spare_rounds: Vec<Vec<Sight>>,
 }
@@ -126,8 +126,13 @@ pub(crate) struct Thread {
     pub(super) drawn: u64,
 }
 
+/// An object keeps what it was before each so manyeth of its events.
+const BETWEEN_MODELS: usize = 8;
+
 pub(crate) struct Object {
     pub(crate) model: Model,
+    /// What it was before some of its events, if that is kept.
+    models: Vec<Model>,
     pub(super) versions: Versions,
     /// What the thread that last changed it had done and seen.
     view: u64,
@@ -179,7 +184,6 @@ impl State {
             order: Vec::new(),
             objects: Vec::new(),
             events: Vec::new(),
-            models: Vec::new(),
             clocks: Clocks::new(),
             hosts: Vec::new(),
             addresses: Addresses::default(),
@@ -197,6 +201,7 @@ impl State {
             statics: HashMap::new(),
             keeps_models: true,
             spare_lists: Vec::new(),
+            spare_models: Vec::new(),
             spare_rounds: Vec::new(),
         }
     }
@@ -213,10 +218,12 @@ impl State {
         self.order.clear();
         for object in &mut self.objects {
             self.spare_lists.push(std::mem::take(&mut object.events));
+            let mut room = std::mem::take(&mut object.models);
+            room.clear();
+            self.spare_models.push(room);
         }
         self.objects.clear();
         self.events.clear();
-        self.models.clear();
         self.clocks.clear();
         self.hosts.clear();
         self.addresses.clear();
@@ -286,13 +293,19 @@ impl State {
     }
 
     /// What an object was before an event.
-    pub(crate) fn model_before(&self, object: ObjectId, event: EventId) -> &Model {
+    pub(crate) fn model_before(&self, object: ObjectId, event: EventId) -> Model {
         let object = self.object(object);
         let next = object.events.partition_point(|&other| other < event);
-        match object.events.get(next) {
-            Some(&next) => &self.models[next as usize],
-            None => &object.model,
+        if next == object.events.len() || matches!(object.model, Model::Memory) {
+            return object.model.clone();
         }
+        let kept = next / BETWEEN_MODELS;
+        let mut model = object.models[kept].clone();
+        for &event in &object.events[kept * BETWEEN_MODELS..next] {
+            let that = &self.events[event as usize];
+            model.perform(that.thread, that.operation.action, that.way, event);
+        }
+        model
     }
 
     /// Where a thread did its last operation.
@@ -387,6 +400,7 @@ impl State {
         events.clear();
         self.objects.push(Object {
             model,
+            models: self.spare_models.pop().unwrap_or_default(),
             versions: Versions::default(),
             view: 0,
             rows: [None; CLASSES],
@@ -489,8 +503,8 @@ impl State {
         let operation = this.pending.take().expect("it is enabled");
         let Operation { object, action, .. } = operation;
         let known = &mut self.objects[object.0 as usize];
-        if self.keeps_models {
-            self.models.push(known.model.clone());
+        if self.keeps_models && known.events.len().is_multiple_of(BETWEEN_MODELS) {
+            known.models.push(known.model.clone());
         }
         let outcome = known.model.perform(thread, action, way, event);
         let effect = action.effect(way, outcome.answer);

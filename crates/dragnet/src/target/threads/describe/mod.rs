@@ -156,7 +156,7 @@ pub(super) fn last_step(state: &State, names: &Names) -> Step {
         Action::Wake { .. } => format!("wakes up for no reason at {it}"),
         Action::NotifyOne => {
             let last = state.events.len() as EventId - 1;
-            match woken(event.way, state.model_before(operation.object, last)) {
+            match woken(event.way, &state.model_before(operation.object, last)) {
                 Some(thread) => format!("notifies {} at {it}", names.of(thread)),
                 None => format!("notifies one at {it}, where nobody waits"),
             }

@@ -194,6 +194,17 @@ impl Model {
         }
     }
 
+    /// Whether a way is one of those.
+    pub(crate) fn has_way(&self, thread: ThreadId, action: Action, way: Way) -> bool {
+        match (self, action) {
+            (_, Action::Choose(count)) => way < count,
+            (Self::Condvar(condvar), Action::NotifyOne) if condvar.waiting().next().is_some() => {
+                condvar.waiting().any(|waiting| waiting.0 == way)
+            }
+            _ => action.possible_ways().contains(&way) && self.allows(thread, action, way),
+        }
+    }
+
     /// Does an operation that is allowed, as the event `event`.
     pub(crate) fn perform(
         &mut self,
