@@ -384,7 +384,6 @@ impl Schedules<'_> {
         explored.is_wasteful |= shared.may_change && explored.blocked_executions > most;
         self.gauge.add(0, state.events.len() as u64);
         self.gauge.reach(state.events.len() as u64);
-        drop((explored, state));
         claim
     }
 }

@@ -88,7 +88,8 @@ impl Threads {
         }
     }
 
-    /// How large the stack of each thread is: 256 KiB unless said otherwise.
+    /// How large the stack of each thread is: 256 KiB unless said otherwise. 24 KiB of it are kept free for Dragnet, so that
+    /// with 48 KiB or less hardly anything can be done there.
     pub fn stack_size(mut self, bytes: usize) -> Self {
         self.setting.stack_bytes = bytes;
         self

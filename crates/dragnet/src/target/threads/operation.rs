@@ -413,24 +413,21 @@ pub(crate) const CLASSES: usize = 7;
 mod tests {
     use super::*;
 
-    #[test]
-    fn dependence_is_mutual() {
-        let waits = [false, true].map(|timed| {
-            [
-                Action::Wake { timed },
-                Action::Receive { timed },
-                Action::Park { timed },
-            ]
-        });
-        let memory = [Action::Load, Action::Store, Action::Modify];
-        let locks = [
+    /// All actions, by what they are done to.
+    fn kinds() -> Vec<Vec<Action>> {
+        let wake = |timed| Action::Wake { timed };
+        let receive = |timed| Action::Receive { timed };
+        let park = |timed| Action::Park { timed };
+        let take = |timed| Action::Take { most: 1, timed };
+        let memory = vec![Action::Load, Action::Store, Action::Modify];
+        let locks = vec![
             Action::Lock,
             Action::TryLock,
             Action::Unlock(Guarding::Changed),
             Action::Look,
             Action::Modify,
         ];
-        let rw_locks = [
+        let rw_locks = vec![
             Action::Read,
             Action::TryRead,
             Action::ReadUnlock,
@@ -441,27 +438,25 @@ mod tests {
             Action::Look,
             Action::Modify,
         ];
-        let wake = |timed| Action::Wake { timed };
-        let condvar = [
+        let condvar = vec![
             Action::Wait,
             wake(false),
             wake(true),
             Action::NotifyOne,
             Action::NotifyAll,
         ];
-        let channel = [
+        let channel = vec![
             Action::Send,
             Action::TrySend,
             Action::Handed,
             Action::Await,
-            waits[0][1],
-            waits[1][1],
+            receive(false),
+            receive(true),
             Action::TryReceive,
             Action::Close,
             Action::HangUp,
         ];
-        let take = |timed| Action::Take { most: 1, timed };
-        let pipe = [
+        let pipe = vec![
             Action::Put(1),
             take(false),
             take(true),
@@ -470,36 +465,42 @@ mod tests {
             Action::HangUp,
             Action::Reset,
         ];
-        let process = [Action::Exit, Action::Abandon, Action::Crash, Action::Join];
+        let process = vec![Action::Exit, Action::Abandon, Action::Crash, Action::Join];
         let faults = [
-            Action::Suffer(Harm::Datagram),
-            Action::Suffer(Harm::Connection),
-            Action::Suffer(Harm::Process),
-            Action::Suffer(Harm::Crashed),
+            Harm::Datagram,
+            Harm::Connection,
+            Harm::Process,
+            Harm::Crashed,
         ];
-        let thread = [
+        let faults = faults.map(Action::Suffer).to_vec();
+        let thread = vec![
             Action::End,
             Action::Join,
             Action::IsFinished,
-            waits[0][2],
-            waits[1][2],
+            park(false),
+            park(true),
             Action::Unpark,
+            Action::Choose(2),
+            Action::Yield,
         ];
-        let once = [
+        let once = vec![
             Action::Enter,
             Action::Complete,
             Action::Abandon,
             Action::Look,
             Action::AwaitDone,
         ];
-        let barrier = [Action::Arrive, Action::Depart];
-        let kinds: [&[Action]; 11] = [
-            &memory, &locks, &rw_locks, &condvar, &channel, &thread, &once, &barrier, &pipe,
-            &process, &faults,
-        ];
-        for kind in kinds {
-            for &one in kind {
-                for &two in kind {
+        let barrier = vec![Action::Arrive, Action::Depart];
+        vec![
+            memory, locks, rw_locks, condvar, channel, thread, once, barrier, pipe, process, faults,
+        ]
+    }
+
+    #[test]
+    fn dependence_is_mutual() {
+        for kind in kinds() {
+            for &one in &kind {
+                for &two in &kind {
                     for ways in 0..9 {
                         let (first, second) = (ways / 3, ways % 3);
                         assert_eq!(
@@ -510,6 +511,19 @@ mod tests {
                     }
                 }
             }
+        }
+    }
+
+    #[test]
+    fn what_comes_out_in_one_way_only_has_no_other() {
+        for action in kinds().concat() {
+            let only = match (action, action.possible_ways()) {
+                // As many as there are to choose from, or threads that wait.
+                (Action::Choose(_) | Action::NotifyOne, _) => None,
+                (_, &[way]) => Some(way),
+                _ => None,
+            };
+            assert_eq!(action.only_way(), only, "{action:?}");
         }
     }
 }

@@ -443,14 +443,15 @@ impl World {
         self.over.set(true);
     }
 
-    /// There is no memory for a thread's stack.
+    /// There is no memory for a thread's stack: that says nothing of the program.
     pub(super) fn fail_for_want_of_a_stack(&self, thread: ThreadId, error: &io::Error) {
         let who = self.names.of(thread);
         let size = self.setting.stack_bytes >> 10;
         let message = format!(
-            "there is no memory for the stack of {who}, of {size} KiB ({error}); `Threads::stack_size` makes them smaller"
+            "there is no memory for the stack of {who}, of {size} KiB ({error}): start fewer threads, or make their stacks \
+             smaller (`Threads::stack_size`)"
         );
-        self.fail(Failure::new(FailureKind::Fault, message, None));
+        self.fail(Failure::new(FailureKind::Nondeterminism, message, None));
     }
 
     /// A thread was taken out of the execution because it could not go on.
