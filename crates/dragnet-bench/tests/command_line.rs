@@ -117,7 +117,7 @@ fn programs_with_threads_are_compared_in_a_table_each_for_those_that_are_right_a
     ];
     let text = output_of(&arguments);
     for row in [
-        "| a writer and 2 readers | 4 | ",
+        "| a writer and 2 readers | 4 in ",
         "| two locks in both orders | ",
     ] {
         assert!(text.contains(row), "{row} in\n{text}");

@@ -15,7 +15,7 @@ use crate::table::{self, NOTHING, grouped};
 pub fn exhaustive_head() -> String {
     let checkers = Checker::EXHAUSTIVE;
     let mut numbers: Vec<String> = Vec::new();
-    numbers.extend(checkers.map(|checker| format!("executions, {checker}")));
+    numbers.extend(checkers.map(|checker| format!("executions and time, {checker}")));
     numbers.push("optimal / loom".to_owned());
     numbers.extend(checkers.map(|checker| format!("a second, {checker}")));
     numbers.push("none / DFS".to_owned());
@@ -78,9 +78,9 @@ impl Row {
     }
 }
 
-/// How many executions there are, or were when it was cut, and how many were given up besides.
+/// How many executions there are, or were when it was cut, how many were given up besides, and the time that all of them took.
 fn executions(measured: &Measurement<Found>) -> String {
-    let (executions, blocked, _) = measured.of_one();
+    let (executions, blocked, seconds) = measured.of_one();
     let more = match measured.found.end {
         End::Cut => "> ",
         _ => "",
@@ -89,7 +89,11 @@ fn executions(measured: &Measurement<Found>) -> String {
         0 => String::new(),
         some => format!(" + {}", grouped(some)),
     };
-    format!("{more}{}{blocked}", grouped(executions))
+    format!(
+        "{more}{}{blocked} in {}",
+        grouped(executions),
+        time(seconds)
+    )
 }
 
 /// The executions of one, given up or not, by those of the other.
@@ -163,7 +167,7 @@ mod tests {
         };
         assert_eq!(
             row.to_string(),
-            "| a writer and 3 readers | 8 + 1 | 7,560 | 36 | > 15,120 | 0.250 | 8 | 7,560 | 36 | 15,120 | 0.50 | 0.00 |"
+            "| a writer and 3 readers | 8 + 1 in 1.0 s | 7,560 in 1.0 s | 36 in 1.0 s | > 15,120 in 1.0 s | 0.250 | 8 | 7,560 | 36 | 15,120 | 0.50 | 0.00 |"
         );
         let columns = exhaustive_head();
         let columns = columns.lines().next().unwrap();
