@@ -262,12 +262,12 @@ pub(crate) fn peak_resident_bytes() -> u64 {
 }
 
 fn status_bytes(field: &str) -> u64 {
-    // All of it in one piece: a check that takes a tenth of a millisecond asks for it, too.
-    let mut status = [0; 4096];
+    // Room for all of it: a check that takes a tenth of a millisecond asks for it, too.
+    let mut status = String::with_capacity(4 << 10);
     let file = fs::File::open("/proc/self/status");
-    let read = file.and_then(|mut file| file.read(&mut status));
-    let status = str::from_utf8(&status[..read.unwrap_or(0)]).unwrap_or_default();
-    status
+    let read = file.and_then(|mut file| file.read_to_string(&mut status));
+    let known = if read.is_ok() { &status } else { "" };
+    known
         .lines()
         .find_map(|line| line.strip_prefix(field))
         .and_then(|rest| rest.trim().trim_end_matches(" kB").parse::<u64>().ok())

@@ -1,5 +1,6 @@
 //! Panics, stacks that are full and threads that block: a check outlives them.
 
+use dragnet::sync::atomic::{AtomicU32, Ordering::SeqCst};
 use dragnet::sync::{Arc, Mutex};
 use dragnet::time::Duration;
 use dragnet::{Check, Engine, Outcome, Reduction, Threads, ViolationKind, thread};
@@ -296,5 +297,57 @@ fn a_stack_that_there_is_no_memory_for_is_named_with_any_number_of_workers() {
             panic!("{verdict}");
         };
         assert!(why.contains("no memory for the stack of main"), "{why}");
+    }
+}
+
+/// Counts and takes a lock when it is dropped.
+struct Locks(Arc<AtomicU32>, Arc<Mutex<u32>>);
+
+impl Drop for Locks {
+    fn drop(&mut self) {
+        self.0.fetch_add(1, SeqCst);
+        drop(self.1.lock());
+    }
+}
+
+#[test]
+fn who_is_given_up_while_it_unwinds_leaves_nothing_to_later_executions() {
+    use std::panic::{AssertUnwindSafe, catch_unwind, panic_any, resume_unwind};
+    use std::sync::atomic::AtomicBool as RealBool;
+
+    let program = || {
+        let lock = Arc::new(Mutex::new(0));
+        let others = Arc::clone(&lock);
+        let other = thread::spawn(move || {
+            others.is_poisoned();
+            let count = Arc::new(AtomicU32::new(0));
+            let unwinds = thread::spawn(move || {
+                let _locks = Locks(count, others);
+                resume_unwind(Box::new(7_u8));
+            });
+            let _ = unwinds.join();
+        });
+        let panicked = catch_unwind(AssertUnwindSafe(|| {
+            let _held = lock.lock();
+            panic_any(3_u8);
+        }));
+        if let Err(payload) = panicked
+            && !payload.is::<u8>()
+        {
+            resume_unwind(payload);
+        }
+        let _ = other.join();
+    };
+    for depth in 3..9 {
+        let began_panicking = std::sync::Arc::new(RealBool::new(false));
+        let noted = std::sync::Arc::clone(&began_panicking);
+        let threads = Threads::new(move || {
+            noted.fetch_or(std::thread::panicking(), SeqCst);
+            program();
+        });
+        let check = Check::new(threads.panics_are_fine()).depth(depth);
+        let verdict = check.threads(1).run();
+        assert_eq!(verdict.violation(), None, "{depth} steps");
+        assert!(!began_panicking.load(SeqCst), "{depth} steps");
     }
 }

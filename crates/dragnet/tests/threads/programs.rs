@@ -449,3 +449,33 @@ fn threads_of_a_scope_start_others_in_it() {
     Check::new(Threads::new(program)).run().assert_holds();
     program();
 }
+
+/// Who drops the last `Arc` closes the channel in it, and no operation tells who that is.
+#[test]
+fn who_is_last_to_drop_what_is_shared_may_do_more_than_was_planned() {
+    let program = || {
+        let (sender, receiver) = dragnet::sync::mpsc::channel::<u8>();
+        let counts = [const { AtomicU32::new(0) }; 2];
+        let shared = Arc::new((counts, sender, Mutex::new(receiver)));
+        for which in 0..2 {
+            let shared = Arc::clone(&shared);
+            thread::spawn(move || {
+                shared.0[which].fetch_add(1, SeqCst);
+                shared.0[0].load(SeqCst);
+            });
+        }
+        shared.0[1].fetch_add(1, SeqCst);
+    };
+    for reduction in [
+        Reduction::None,
+        Reduction::Sleep,
+        Reduction::Source,
+        Reduction::Optimal,
+    ] {
+        for workers in [1, 2] {
+            let check = Check::new(Threads::new(program)).reduction(reduction);
+            let verdict = check.threads(workers).run();
+            assert_eq!(verdict.outcome, Outcome::Holds, "{reduction}: {verdict}");
+        }
+    }
+}

@@ -112,3 +112,34 @@ fn a_program_that_comes_to_something_else_when_it_is_run_again_is_refused() {
         assert!(why.contains("did not do the same"), "{reduction}: {why}");
     }
 }
+
+#[test]
+fn a_program_that_is_not_deterministic_is_noticed_where_interruptions_are_counted() {
+    use std::sync::atomic::AtomicU32 as RealU32;
+
+    use dragnet::Reduction;
+    use dragnet::sync::atomic::{AtomicU32, Ordering::SeqCst};
+
+    let runs = RealU32::new(0);
+    let program = move || {
+        let run = runs.fetch_add(1, SeqCst);
+        let values = Arc::new([const { AtomicU32::new(0) }; 2]);
+        // Both are known by the same numbers in all executions.
+        values[0].load(SeqCst);
+        values[1].load(SeqCst);
+        let others = [0, 1].map(|which| {
+            let values = Arc::clone(&values);
+            let which = if run == 2 { 1 - which } else { which };
+            thread::spawn(move || values[which].fetch_add(1, SeqCst))
+        });
+        for other in others {
+            other.join().unwrap();
+        }
+    };
+    let check = Check::new(Threads::new(program)).reduction(Reduction::None);
+    let verdict = check.preemptions(1).threads(1).run();
+    let Outcome::Inconclusive(why) = &verdict.outcome else {
+        panic!("{verdict}");
+    };
+    assert!(why.contains("did not do the same"), "{why}");
+}

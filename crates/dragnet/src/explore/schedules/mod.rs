@@ -62,8 +62,8 @@ pub(crate) struct Explored {
     pub(crate) cut_deeper: bool,
     /// Where one was in the end that was so long that it may have none.
     pub(crate) endless_at: Option<Haunts>,
-    /// Whether too many executions came to nothing, and it was left at that.
-    is_wasteful: bool,
+    /// Whether too many executions came to nothing, or one could not be run as it was planned, and it was left at that.
+    is_futile: bool,
     /// Whether a thread had to wait because it went round without seeing anything new.
     pub(crate) went_round: bool,
     /// Where a thread had to wait because of that, though it would have gone on by itself.
@@ -102,10 +102,44 @@ const WASTE: u64 = 2;
 /// and so many more.
 const SMALL_WASTE: u64 = 1_000;
 
-struct Shared {
+/// One exploration of all schedules, perhaps to be begun anew with another way of planning.
+#[derive(Clone, Copy)]
+struct Attempt {
     planning: Planning,
-    /// Whether to plan in the other way where too many executions come to nothing.
-    may_change: bool,
+    /// Whether to plan in the other way where too many executions come to nothing,
+    minds_waste: bool,
+    /// or where one cannot be run as it was planned.
+    minds_surprise: bool,
+}
+
+impl Attempt {
+    const LAST: Self = Self {
+        planning: Planning::First,
+        minds_waste: false,
+        minds_surprise: false,
+    };
+
+    /// The attempts to be made one after the other, until one comes to something.
+    fn all(can_plan_ahead: bool, workers: usize) -> Vec<Self> {
+        let sparing = Self {
+            minds_waste: true,
+            ..Self::LAST
+        };
+        let whole = Self {
+            planning: Planning::Whole,
+            minds_waste: workers == 1,
+            minds_surprise: true,
+        };
+        match (can_plan_ahead, workers) {
+            (false, _) => vec![Self::LAST],
+            (true, 1) => vec![whole, Self::LAST],
+            (true, _) => vec![sparing, whole, Self::LAST],
+        }
+    }
+}
+
+struct Shared {
+    attempt: Attempt,
     /// How much was known of the program's loops.
     lessons: u64,
     tree: Mutex<Tree>,
@@ -136,7 +170,7 @@ impl Drop for Alarm<'_> {
 impl Explored {
     /// Whether nothing more has to be known.
     fn is_over(&self) -> bool {
-        self.found.is_some() || self.endless_at.is_some() || self.is_wasteful
+        self.found.is_some() || self.endless_at.is_some() || self.is_futile
     }
 
     /// What it comes to when it is begun anew, because it came to nothing.
@@ -155,26 +189,25 @@ impl Schedules<'_> {
         let can_plan_ahead = self.reduction == Reduction::Optimal
             && self.preemptions.is_none()
             && self.program.setting.faults.is_none();
-        let (first, other) = match can_plan_ahead && self.workers == 1 {
-            true => (Planning::Whole, Planning::First),
-            false => (Planning::First, Planning::Whole),
-        };
-        let explored = self.explore_planning(first, can_plan_ahead);
-        match explored.is_wasteful && explored.found.is_none() {
-            true => explored.before(self.gauge, || self.explore_planning(other, false)),
-            false => explored,
+        let mut explored = Explored::default();
+        for attempt in Attempt::all(can_plan_ahead, self.workers) {
+            explored = explored.before(self.gauge, || self.attempt(attempt));
+            if !explored.is_futile || explored.found.is_some() {
+                break;
+            }
         }
+        explored
     }
 
-    /// The same, begun anew whenever something was learnt of the program's loops by which earlier executions would have
-    /// gone otherwise.
-    fn explore_planning(&self, planning: Planning, may_change: bool) -> Explored {
+    /// Explores all schedules, and begins anew whenever something was learnt of the program's loops by which earlier
+    /// executions would have gone otherwise.
+    fn attempt(&self, attempt: Attempt) -> Explored {
         let lessons = self.program.loops.changes();
-        let explored = self.explore_knowing(lessons, planning, may_change);
+        let explored = self.explore_knowing(lessons, attempt);
         if !self.has_learnt(lessons) || self.gauge.must_end() || self.still_finds(&explored) {
             return explored;
         }
-        explored.before(self.gauge, || self.explore_planning(planning, may_change))
+        explored.before(self.gauge, || self.attempt(attempt))
     }
 
     /// Whether something wrong was found that is also found by what is known now.
@@ -188,21 +221,18 @@ impl Schedules<'_> {
         self.program.loops.changes() != lessons
     }
 
-    fn explore_knowing(&self, lessons: u64, planning: Planning, may_change: bool) -> Explored {
+    fn explore_knowing(&self, lessons: u64, attempt: Attempt) -> Explored {
+        let merges = attempt.planning == Planning::Whole;
         let shared = Shared {
-            planning,
-            may_change,
+            attempt,
             lessons,
-            tree: Mutex::new(Tree::new(self.lets_sleep(), planning == Planning::Whole)),
+            tree: Mutex::new(Tree::new(self.lets_sleep(), merges)),
             news: Condvar::new(),
             is_broken: AtomicBool::new(false),
             explored: Mutex::default(),
             seen: Mutex::default(),
         };
-        let workers = match planning {
-            Planning::First => self.workers,
-            Planning::Whole => 1,
-        };
+        let workers = if merges { 1 } else { self.workers };
         let first = lock(&shared.tree).first();
         std::thread::scope(|scope| {
             for _ in 1..workers {
@@ -303,6 +333,7 @@ impl Schedules<'_> {
             blocked: false,
             too_long: false,
             astray: false,
+            differs: false,
         };
         let finish = executor.run(&mut guide);
         let state = executor.state();
@@ -315,6 +346,7 @@ impl Schedules<'_> {
             blocked,
             too_long,
             astray,
+            differs,
             ..
         } = guide;
         let legs = &claim.legs;
@@ -323,7 +355,7 @@ impl Schedules<'_> {
         let taken = || taken.map(|leg| leg.taken.transition).collect();
         // Before anything else is run on this thread.
         let is_wrong = !blocked && !too_long && !(self.watch)(&state, &finish);
-        let merges = shared.planning == Planning::Whole;
+        let merges = shared.attempt.planning == Planning::Whole;
         let is_endless = too_long && self.longest.is_none();
         let races = (self.follows_races() && !is_endless).then(|| {
             let witness = Witness::new(&state);
@@ -363,8 +395,12 @@ impl Schedules<'_> {
         explored.weakly_ordered = explored.weakly_ordered.max(executor.weakly_ordered());
         explored.blocked_executions += asked;
         explored.questions += asked;
-        let is_lost = (astray || lost_track) && !self.has_learnt(shared.lessons);
-        if is_lost && explored.found.is_none() {
+        let is_astray = (astray || lost_track) && !self.has_learnt(shared.lessons);
+        // What is planned as a whole relies on what threads do next being the same in another order. Where it depends on
+        // something that no operation tells, as who drops an `Arc` last, it is not.
+        let is_futile = is_astray && !differs && shared.attempt.minds_surprise;
+        explored.is_futile |= is_futile;
+        if (differs || is_astray && !is_futile) && explored.found.is_none() {
             explored.found = Some((taken(), Finish::Failed(lost())));
         } else if is_wrong && explored.found.is_none() {
             explored.found = Some((taken(), finish));
@@ -381,7 +417,7 @@ impl Schedules<'_> {
             self.gauge.add(1, 0);
         }
         let most = explored.executions * WASTE + SMALL_WASTE;
-        explored.is_wasteful |= shared.may_change && explored.blocked_executions > most;
+        explored.is_futile |= shared.attempt.minds_waste && explored.blocked_executions > most;
         self.gauge.add(0, state.events.len() as u64);
         self.gauge.reach(state.events.len() as u64);
         claim
@@ -416,6 +452,8 @@ struct Guide<'a> {
     too_long: bool,
     /// Whether what was planned turned out to be impossible.
     astray: bool,
+    /// Whether the program did something else than before.
+    differs: bool,
 }
 
 impl Guide<'_> {
@@ -541,7 +579,7 @@ impl Director for Guide<'_> {
         if let Some(tree) = &mut tree
             && !tree.is_like_before(here, state.come_to())
         {
-            (self.blocked, self.astray) = (true, true);
+            (self.blocked, self.differs) = (true, true);
             return None;
         }
         let earlier = match (&tree, leg) {
@@ -561,10 +599,14 @@ impl Director for Guide<'_> {
             });
             return None;
         };
+        let is = state.pending(next.0);
+        if tree.is_none() && leg.is_some_and(|leg| leg.taken.operation != is) {
+            (self.blocked, self.differs) = (true, true);
+            return None;
+        }
         let could_go_on = self.could_go_on(state, enabled);
         let interrupts = |thread| could_go_on.is_some_and(|last| last != thread);
         if let Some(mut tree) = tree {
-            let is = state.pending(next.0);
             let legs = &mut self.claim.legs;
             match leg {
                 Some(leg) if planned != Some(next) => tree.correct(leg.node, next),

@@ -483,6 +483,11 @@ impl Executor {
                 false => self.stacks.give_back(fiber.into_stack()),
             }
         }
+        if std::thread::panicking() {
+            // Somebody was given up while it unwound: whatever runs here next would seem to unwind, too.
+            world::spoil();
+            self.program.spoils.store(true, Relaxed);
+        }
         self.world.forget_sockets();
     }
 }

@@ -44,6 +44,11 @@ pub(crate) fn is_spoiled() -> bool {
     SPOILED.get()
 }
 
+/// This thread of the operating system can run no further execution.
+pub(super) fn spoil() {
+    SPOILED.set(true);
+}
+
 /// Makes `world` the execution of this thread of the operating system until it is dropped.
 pub(super) struct Entered;
 
@@ -99,7 +104,7 @@ pub(crate) fn panic_that_ends_the_process(fatal: bool) {
         && let Ok(state) = world.state.try_borrow()
         && (fatal || world.is_over() && state.thread(world.running()).told > 0)
     {
-        SPOILED.set(true);
+        spoil();
         trap::expect_abort();
     }
 }
@@ -468,7 +473,7 @@ impl World {
             }
             Trapped::Blocked => {
                 // Whatever it blocked on may still have this thread of the operating system among those who wait.
-                SPOILED.set(true);
+                spoil();
                 let patience = self.setting.patience;
                 format!(
                     "{who} has done nothing for {patience:?} that Dragnet sees: does it wait for something real, such as a \

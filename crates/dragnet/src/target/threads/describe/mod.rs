@@ -190,7 +190,12 @@ pub(super) fn last_step(state: &State, names: &Names) -> Step {
         Action::Enter => format!("begins {it}"),
         Action::Complete => format!("is done with {it}"),
         Action::Abandon => format!("gives up {it}"),
-        Action::Look => format!("looks whether {it} is done"),
+        Action::Look => match state.object(operation.object).model {
+            Model::Mutex { .. } | Model::RwLock { .. } => {
+                format!("looks whether {it} is poisoned")
+            }
+            _ => format!("looks whether {it} is done"),
+        },
         Action::AwaitDone => format!("has waited for {it} to be done"),
         Action::Arrive => format!("comes to {it}"),
         Action::Depart => format!("passes {it}"),

@@ -104,7 +104,7 @@ impl Condvar {
             world.pass(time);
         }
         let result = WaitTimeoutResult(timed_out);
-        match mutex.lock() {
+        match mutex.lock_at(at) {
             Ok(guard) => Ok((guard, result)),
             Err(poisoned) => Err(PoisonError::new((poisoned.into_inner(), result))),
         }

@@ -78,6 +78,11 @@ impl<T: ?Sized> Mutex<T> {
     /// Waits until nobody else holds it.
     #[track_caller]
     pub fn lock(&self) -> LockResult<MutexGuard<'_, T>> {
+        self.lock_at(Location::caller())
+    }
+
+    /// The same for somebody who is there in the source.
+    pub(super) fn lock_at(&self, at: &'static Location<'static>) -> LockResult<MutexGuard<'_, T>> {
         let guard = match world::current() {
             None => {
                 self.handle.used_outside();
@@ -85,7 +90,6 @@ impl<T: ?Sized> Mutex<T> {
                 self.guard(Some(real))
             }
             Some(world) => {
-                let at = Location::caller();
                 world.operate(&self.handle, Model::mutex, Action::Lock, at);
                 self.guard(None)
             }
