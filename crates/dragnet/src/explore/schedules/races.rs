@@ -330,7 +330,8 @@ impl<'a> Witness<'a> {
         let before = state.model_before(operation.object, instead);
         // Who holds what it waits for would have to go on.
         let keeper = state.events[instead as usize].thread;
-        if before.is_held_by(keeper) && !before.allows(thread, operation.action, way) {
+        let is_kept = before.holders().any(|holder| holder == keeper);
+        if is_kept && !before.allows(thread, operation.action, way) {
             return false;
         }
         let is_behind = |event: EventId, (thread, index): (ThreadId, u32)| {
@@ -408,9 +409,10 @@ impl<'a> Witness<'a> {
             return Ok(());
         }
         // Of several who hold it together, the first to come need not be among those who still do.
-        let holders = model.holders();
-        let by_holder =
-            |event: &&EventId| holders.contains(&self.state.events[**event as usize].thread);
+        let by_holder = |event: &&EventId| {
+            let thread = self.state.events[**event as usize].thread;
+            model.holders().any(|holder| holder == thread)
+        };
         let held = steps.iter().filter(on_object).rfind(by_holder).copied();
         Err(held.or(obstacle))
     }

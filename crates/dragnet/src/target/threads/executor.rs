@@ -86,9 +86,9 @@ pub(crate) struct Taken {
 
 impl Taken {
     /// Any operation will do.
-    fn any((thread, way): Transition) -> Self {
+    fn any(transition: Transition) -> Self {
         Self {
-            transition: (thread, way),
+            transition,
             operation: None,
         }
     }
@@ -271,9 +271,7 @@ impl Executor {
 
     /// Goes the way of an earlier execution.
     fn follow(&mut self, taken: &[Taken]) -> Result<(), Finish> {
-        let mut state = self.world.state().borrow_mut();
-        state.ahead.prescribe(taken);
-        drop(state);
+        self.world.state().borrow_mut().ahead.prescribe(taken);
         loop {
             let mut state = self.world.state().borrow_mut();
             if let Some(failure) = &state.failure {

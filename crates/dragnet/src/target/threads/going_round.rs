@@ -31,8 +31,7 @@ pub(crate) struct Stirred {
 pub(crate) type GaveUp = (&'static Location<'static>, u32);
 
 impl State {
-    /// Whether a thread that has gone round does not see anything new, in a loop that has no end of its own. Where that is not
-    /// known, it [wonders](Self::wonders).
+    /// Whether a thread that has gone round sees nothing new, in a loop that has no end of its own. Where that is not known, it [wonders](Self::wonders).
     pub(super) fn waits_in_loop(&mut self, id: ThreadId) -> bool {
         let thread = self.thread(id);
         let round = &thread.round;
@@ -127,8 +126,8 @@ impl State {
                 .is_some_and(|nature| turns > nature.ends_after)
     }
 
-    /// A thread that has gone round, and does not leave its loop, goes on because something has changed, and comes after that; or because nobody else can go
-    /// on, and comes after all.
+    /// A thread that has gone round, and does not leave its loop, goes on because something has changed, and comes after that;
+    /// or because nobody else can go on, and comes after all.
     pub(super) fn stir(
         &mut self,
         thread: ThreadId,
@@ -255,8 +254,8 @@ impl State {
         loops.has_busy() && loops.is_busy(self.thread(thread).hash, operation.at)
     }
 
-    /// What a change was. What a thread changes that goes round without end is new to others only in
-    /// its first turns, and to others like it never.
+    /// What a change was. What a thread changes that goes round without end is new to others only in its first turns, and to
+    /// others like it never.
     #[inline]
     pub(super) fn unless_stale(&mut self, thread: ThreadId, operation: &Operation) -> Effect {
         match self.is_busy(thread, operation) {

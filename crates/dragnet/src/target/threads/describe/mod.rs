@@ -298,7 +298,7 @@ pub(super) fn awaited(state: &State, thread: ThreadId, names: &Names) -> Option<
         }
         Action::Lock | Action::Read | Action::Write | Action::Enter => {
             let holders = state.object(pending.object).model.holders();
-            let holders = holders.iter().map(|&holder| {
+            let holders = holders.map(|holder| {
                 let who = match holder == thread {
                     true => "it itself".to_owned(),
                     false => names.of(holder),

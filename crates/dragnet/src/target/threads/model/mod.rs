@@ -328,27 +328,14 @@ impl Model {
     }
 
     /// Who holds it, if it can be held and is.
-    pub(crate) fn holders(&self) -> Vec<ThreadId> {
-        match self {
-            Self::Mutex { owner } => owner.iter().copied().collect(),
-            Self::RwLock { writer, readers } => {
-                writer.iter().chain(readers.iter()).copied().collect()
-            }
-            Self::Once(Once::Running(thread)) => vec![*thread],
-            _ => Vec::new(),
-        }
-    }
-
-    /// Whether a thread holds it.
-    pub(crate) fn is_held_by(&self, thread: ThreadId) -> bool {
-        match self {
-            Self::Mutex { owner } => *owner == Some(thread),
-            Self::RwLock { writer, readers } => {
-                *writer == Some(thread) || readers.contains(&thread)
-            }
-            Self::Once(once) => *once == Once::Running(thread),
-            _ => false,
-        }
+    pub(crate) fn holders(&self) -> impl Iterator<Item = ThreadId> {
+        let (one, others): (_, &[ThreadId]) = match self {
+            Self::Mutex { owner } => (*owner, &[]),
+            Self::RwLock { writer, readers } => (*writer, readers),
+            Self::Once(Once::Running(thread)) => (Some(*thread), &[]),
+            _ => (None, &[]),
+        };
+        one.into_iter().chain(others.iter().copied())
     }
 
     /// A sender more.
