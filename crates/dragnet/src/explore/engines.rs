@@ -291,6 +291,14 @@ fn search_schedules<T: Target>(
         }
         return Some((ended, work, bounds));
     };
+    let schedules = match engine {
+        // Which walk goes wrong first does not depend on how many workers there are.
+        Engine::Random => Schedules {
+            workers: 1,
+            ..schedules
+        },
+        _ => schedules,
+    };
     let (decisions, finish) = schedules.simplest(decisions, finish);
     let path = Path {
         start: 0,

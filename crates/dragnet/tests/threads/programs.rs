@@ -479,3 +479,38 @@ fn who_is_last_to_drop_what_is_shared_may_do_more_than_was_planned() {
         }
     }
 }
+
+/// Three threads that go wrong only where they interrupt each other again and again, in many ways.
+fn alternating() {
+    let log = Arc::new(Mutex::new(Vec::new()));
+    let threads: Vec<_> = (0..3)
+        .map(|id| {
+            let log = Arc::clone(&log);
+            thread::spawn(move || {
+                for _ in 0..3 {
+                    log.lock().unwrap().push(id);
+                }
+            })
+        })
+        .collect();
+    for thread in threads {
+        thread.join().unwrap();
+    }
+    let log = log.lock().unwrap();
+    let changes = log.windows(2).filter(|pair| pair[0] != pair[1]).count();
+    assert!(changes < 8, "they take turns: {log:?}");
+}
+
+#[test]
+fn an_execution_with_many_interruptions_is_the_same_with_any_number_of_workers() {
+    let found = |workers| {
+        let check = Check::new(Threads::new(alternating)).threads(workers);
+        let verdict = check.run();
+        let found = verdict.counterexample().expect("they can take turns");
+        serde_json::to_string(&found.trace).unwrap()
+    };
+    let first = found(1);
+    for workers in [2, 3, 4].into_iter().cycle().take(20) {
+        assert_eq!(found(workers), first, "{workers} workers");
+    }
+}

@@ -14,6 +14,8 @@ use crate::target::threads::state::State;
 const MOST_INTERRUPTIONS: u32 = 3;
 /// among so many executions for each number of them.
 const SHORT: u64 = 5_000;
+/// What one of several workers has found is looked for by one alone among so many executions.
+const LONG: u64 = 1_000_000;
 
 /// Goes a way, and counts how often it interrupts a thread that could have gone on.
 struct Retrace<'a> {
@@ -41,7 +43,8 @@ impl Director for Retrace<'_> {
 impl Schedules<'_> {
     /// An execution in which something is wrong, like in the one that was found, and which is easier to understand.
     ///
-    /// It is looked for by one worker, so that it is the same whichever of several has found the first.
+    /// It is looked for by one worker, so that it is the same whichever of several has found the first; also where it takes
+    /// more interruptions than are looked for, unless one worker is not likely to come there in a reasonable time.
     pub(crate) fn simplest(
         &self,
         decisions: Vec<Transition>,
@@ -56,16 +59,26 @@ impl Schedules<'_> {
             let simple = Schedules {
                 reduction: Reduction::Sleep,
                 preemptions: Some(few),
-                gauge: &Gauge::inside(self.gauge, Some(SHORT)),
-                workers: 1,
                 ..*self
             };
-            if let Some((found, finish)) = simple.explore().found {
-                let (found, _) = self.tidied(found, &finish);
-                return (found, finish);
+            if let Some(found) = simple.found_by_one(SHORT) {
+                return found;
             }
         }
-        (decisions, finish)
+        let others = self.workers > 1;
+        let first = others.then(|| self.found_by_one(LONG)).flatten();
+        first.unwrap_or((decisions, finish))
+    }
+
+    /// What one worker finds among so many executions.
+    fn found_by_one(&self, executions: u64) -> Option<(Vec<Transition>, Finish)> {
+        let alone = Schedules {
+            gauge: &Gauge::inside(self.gauge, Some(executions)),
+            workers: 1,
+            ..*self
+        };
+        let (found, finish) = alone.explore().found?;
+        Some((self.tidied(found, &finish).0, finish))
     }
 
     /// The same without what does not lead to its end, each thread for as long as it can go on; and how many interruptions
