@@ -94,9 +94,13 @@ pub(crate) struct CheckArgs {
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
 
-    /// How many random walks are made, with --engine random [default: 100000]
+    /// How many random walks are made, with --engine random and pct [default: 100000]
     #[arg(long, value_name = "N")]
     pub(crate) walks: Option<u64>,
+
+    /// How often priorities change on a random walk, with --engine pct [default: 2]
+    #[arg(long, value_name = "N")]
+    pub(crate) priority_changes: Option<u32>,
 
     /// Keep whole states instead of their fingerprints: larger and slower, with no chance of a collision
     #[arg(long)]
@@ -159,6 +163,8 @@ impl CheckArgs {
         options.time = self.time.or(options.time);
         options.seed = self.seed.unwrap_or(options.seed);
         options.walks = self.walks.unwrap_or(options.walks);
+        let changes = self.priority_changes;
+        options.priority_changes = changes.unwrap_or(options.priority_changes);
     }
 }
 

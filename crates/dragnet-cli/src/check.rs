@@ -31,8 +31,11 @@ pub(crate) fn run(args: &CheckArgs, entries: &[Entry], program: &str) -> Result<
             return Err(Error::NotWithoutSchedules(option));
         }
     }
-    if args.walks.is_some() && engine != Engine::Random {
+    if args.walks.is_some() && !engine.is_random() {
         return Err(Error::WalksWithoutRandom);
+    }
+    if args.priority_changes.is_some() && engine != Engine::Pct {
+        return Err(Error::PrioritiesWithoutPct);
     }
     if let Some(file) = &args.from {
         check.start_from(&SavedState::read(file)?)?;

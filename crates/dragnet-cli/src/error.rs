@@ -21,8 +21,12 @@ pub(crate) enum Error {
     NoState(String),
     #[error("{} has {steps} steps; --after takes a number up to that", trace.display())]
     NotSoManySteps { trace: PathBuf, steps: usize },
-    #[error("--walks counts random walks: add --engine random, or leave it out")]
+    #[error("--walks counts random walks: add --engine random or --engine pct, or leave it out")]
     WalksWithoutRandom,
+    #[error(
+        "--priority-changes is for random walks by priorities: add --engine pct, or leave it out"
+    )]
+    PrioritiesWithoutPct,
     #[error("{0} is for programs with threads: add --engine schedules, or leave it out")]
     NotWithoutSchedules(&'static str),
     #[error(

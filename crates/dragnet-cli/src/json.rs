@@ -67,7 +67,7 @@ pub(crate) fn verdict(
         .set("decided_by", verdict.decided_by.name())
         .set("threads", verdict.threads)
         .set("exact", verdict.exact);
-    if verdict.engine == Engine::Random {
+    if verdict.engine.is_random() {
         object.set("seed", seed);
     }
     object

@@ -167,13 +167,17 @@ fn every_bug_is_found_with_every_reduction_and_its_execution_replays() {
 fn random_walks_find_every_bug_with_a_fixed_seed() {
     for entry in entries() {
         for bug in entry.bugs() {
-            let mut check = check(&entry, Some(bug.name), &[]);
-            let options = check.options_mut();
-            options.engine = Engine::Random;
-            options.seed = 1;
-            options.walks = 10_000;
-            let verdict = check.run_under(&Control::default());
-            replays(&entry, bug.name, &[], &verdict);
+            for engine in [Engine::Random, Engine::Pct] {
+                let mut check = check(&entry, Some(bug.name), &[]);
+                let options = check.options_mut();
+                options.engine = engine;
+                options.seed = 1;
+                options.walks = 10_000;
+                // To lose a task takes so many, and no fewer.
+                options.priority_changes = 3;
+                let verdict = check.run_under(&Control::default());
+                replays(&entry, bug.name, &[], &verdict);
+            }
         }
     }
 }

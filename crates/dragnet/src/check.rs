@@ -198,6 +198,27 @@ impl<T: Target> Check<T> {
         self
     }
 
+    /// How often priorities change on a walk of [`Engine::Pct`]: twice unless said otherwise. A bug that takes a certain order
+    /// of n operations of different threads, or of n events of different nodes, needs n - 1 changes at most.
+    ///
+    /// ```
+    /// use dragnet::{Check, Cluster, Context, Engine, Node, NodeId};
+    /// # struct Idle;
+    /// # impl Node for Idle {
+    /// #     type State = ();
+    /// #     type Msg = ();
+    /// #     fn on_start(&self, _: &mut Context<()>) {}
+    /// #     fn on_message(&self, _: &mut (), _: NodeId, _: (), _: &mut Context<()>) {}
+    /// # }
+    /// # let cluster = Cluster::new(2, |_| Idle);
+    /// let check = Check::new(cluster).engine(Engine::Pct).priority_changes(3).walks(1_000);
+    /// # assert!(check.run().violation().is_none());
+    /// ```
+    pub fn priority_changes(mut self, times: u32) -> Self {
+        self.options.priority_changes = times;
+        self
+    }
+
     /// Keeps whole states instead of their fingerprints: slower and larger, with no chance of a collision.
     pub fn exact(mut self) -> Self {
         self.options.exact = true;

@@ -29,6 +29,8 @@ pub struct Options {
     pub seed: u64,
     /// How many random walks are made.
     pub walks: u64,
+    /// How often priorities change on a random walk that goes by them.
+    pub priority_changes: u32,
     /// Whether whole states are kept instead of their fingerprints.
     pub exact: bool,
     /// Whether the last state of a counterexample, or the first state where there is none, is kept with the verdict.
@@ -52,6 +54,7 @@ impl Default for Options {
             time: None,
             seed: 0,
             walks: 100_000,
+            priority_changes: 2,
             exact: false,
             keep_state: false,
             determinism: Determinism::default(),
@@ -79,6 +82,9 @@ pub enum Engine {
     Depth,
     /// One random execution after the other.
     Random,
+    /// One random execution after the other, in each of which components have priorities that seldom change: probabilistic
+    /// concurrency testing. It comes more often than [`Random`](Engine::Random) to what takes long without interruptions.
+    Pct,
     /// Node by node, without the network between them; what is found is verified. Only for clusters, and for properties
     /// of node states.
     Local,
@@ -94,10 +100,18 @@ named!(
     Breadth: "breadth",
     Depth: "depth",
     Random: "random",
+    Pct: "pct",
     Local: "local",
     Auto: "auto",
     Schedules: "schedules",
 );
+
+impl Engine {
+    /// Whether it makes random walks, which prove nothing where they find nothing.
+    pub fn is_random(self) -> bool {
+        matches!(self, Self::Random | Self::Pct)
+    }
+}
 
 /// How much of what cannot happen the local engine leaves out. Whatever it is, the verdict is the same, if there is one:
 /// an engine that leaves out less may have too much to do.

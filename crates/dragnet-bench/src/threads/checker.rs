@@ -8,14 +8,14 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
 use clap::ValueEnum;
-use dragnet::{Check, Outcome, Reduction, Threads};
+use dragnet::{Check, Engine, Outcome, Reduction, Threads};
 use serde::{Deserialize, Serialize};
 use shuttle::scheduler::{DfsScheduler, PctScheduler, RandomScheduler, Scheduler};
 use shuttle::{FailurePersistence, Runner};
 
-/// How many changes of priority shuttle's PCT scheduler makes, with the first: bugs that need no more are found with a
-/// chance that is known.
-const PCT_DEPTH: usize = 3;
+/// How many changes of priority are made on a random walk by priorities: bugs that need no more are found with a chance that
+/// is known.
+const PRIORITY_CHANGES: u32 = 2;
 
 /// A crate whose primitives programs are written on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,6 +35,10 @@ pub enum Checker {
     DragnetOptimal,
     /// Dragnet with one thread: every interleaving.
     DragnetNone,
+    /// Dragnet with one thread: at random.
+    DragnetRandom,
+    /// Dragnet with one thread: with random priorities.
+    DragnetPct,
     /// loom, without a bound on preemptions.
     Loom,
     /// shuttle, depth first: every interleaving.
@@ -76,8 +80,10 @@ impl Checker {
     ];
 
     /// Those that look for bugs.
-    pub const HUNTERS: [Self; 5] = [
+    pub const HUNTERS: [Self; 7] = [
         Self::Dragnet,
+        Self::DragnetRandom,
+        Self::DragnetPct,
         Self::Loom,
         Self::ShuttleDfs,
         Self::ShuttleRandom,
@@ -87,7 +93,11 @@ impl Checker {
     /// Whose primitives it understands.
     pub fn tool(self) -> Tool {
         match self {
-            Self::Dragnet | Self::DragnetOptimal | Self::DragnetNone => Tool::Dragnet,
+            Self::Dragnet
+            | Self::DragnetOptimal
+            | Self::DragnetNone
+            | Self::DragnetRandom
+            | Self::DragnetPct => Tool::Dragnet,
             Self::Loom => Tool::Loom,
             Self::ShuttleDfs | Self::ShuttleRandom | Self::ShuttlePct => Tool::Shuttle,
         }
@@ -95,18 +105,24 @@ impl Checker {
 
     /// Whether another seed gives another check.
     pub fn draws(self) -> bool {
-        matches!(self, Self::ShuttleRandom | Self::ShuttlePct)
+        matches!(
+            self,
+            Self::DragnetRandom | Self::DragnetPct | Self::ShuttleRandom | Self::ShuttlePct
+        )
     }
 
     /// Checks a program for as long as there is time.
     pub fn check(self, program: fn(), seed: u64, time: Duration) -> Checked {
         let check = || Check::new(Threads::new(program)).time(time);
         let one = |reduction| check().threads(1).reduction(reduction);
+        let walks = |engine| check().threads(1).engine(engine).seed(seed).walks(u64::MAX);
         let endless = usize::MAX;
         match self {
             Self::Dragnet => by_dragnet(check()),
             Self::DragnetOptimal => by_dragnet(one(Reduction::Optimal)),
             Self::DragnetNone => by_dragnet(one(Reduction::None)),
+            Self::DragnetRandom => by_dragnet(walks(Engine::Random)),
+            Self::DragnetPct => by_dragnet(walks(Engine::Pct).priority_changes(PRIORITY_CHANGES)),
             Self::Loom => by_loom(program, time),
             Self::ShuttleDfs => by_shuttle(DfsScheduler::new(None, false), program, time),
             Self::ShuttleRandom => {
@@ -114,7 +130,9 @@ impl Checker {
                 by_shuttle(scheduler, program, time)
             }
             Self::ShuttlePct => {
-                let scheduler = PctScheduler::new_from_seed(seed, PCT_DEPTH, endless);
+                // It counts where priorities begin as a change.
+                let depth = PRIORITY_CHANGES as usize + 1;
+                let scheduler = PctScheduler::new_from_seed(seed, depth, endless);
                 by_shuttle(scheduler, program, time)
             }
         }
@@ -199,6 +217,8 @@ impl Display for Checker {
             Self::Dragnet => "Dragnet",
             Self::DragnetOptimal => "Dragnet, optimal",
             Self::DragnetNone => "Dragnet, none",
+            Self::DragnetRandom => "Dragnet, random",
+            Self::DragnetPct => "Dragnet, PCT",
             Self::Loom => "loom",
             Self::ShuttleDfs => "shuttle, DFS",
             Self::ShuttleRandom => "shuttle, random",

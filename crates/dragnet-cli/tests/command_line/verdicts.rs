@@ -245,9 +245,11 @@ fn json_of_a_violation_says_what_where_and_how_long() {
 
 #[test]
 fn json_of_random_walks_has_their_seed_and_no_proof() {
-    let line = "check two-phase-commit --engine random --walks 50 --seed 7 --json";
-    let verdict = Place::new().expect(line, INCONCLUSIVE).json();
-    assert_eq!(verdict["engine"], "random");
-    assert_eq!(verdict["seed"], 7);
-    assert_eq!(verdict["reason"], "50 random walks are no proof");
+    for engine in ["random", "pct"] {
+        let line = format!("check two-phase-commit --engine {engine} --walks 50 --seed 7 --json");
+        let verdict = Place::new().expect(&line, INCONCLUSIVE).json();
+        assert_eq!(verdict["engine"], engine);
+        assert_eq!(verdict["seed"], 7);
+        assert_eq!(verdict["reason"], "50 random walks are no proof");
+    }
 }

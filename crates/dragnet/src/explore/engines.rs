@@ -6,9 +6,10 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
+use super::draw::Walks;
 use super::limits::Gauge;
 use super::local::{Local, Taken};
-use super::random::{self, Walks};
+use super::random;
 use super::run::Prepared;
 use super::store::{Exact, Fingerprints, Store};
 use super::walk::{Explored, Space};
@@ -160,9 +161,8 @@ pub(super) fn explore<T: Target>(
     workers: usize,
 ) -> Searched {
     // Properties of moments are judged moment by moment.
-    let draws = engine == Engine::Random
-        && prepared.within.is_empty()
-        && prepared.properties.are_about_the_end();
+    let draws =
+        engine.is_random() && prepared.within.is_empty() && prepared.properties.are_about_the_end();
     if (engine == Engine::Schedules || draws)
         && let Some((explored, work, bounds)) = search_schedules(prepared, engine, &gauge, workers)
     {
@@ -199,7 +199,7 @@ pub(super) fn explore<T: Target>(
         let store = Exact::new(domain);
         match engine {
             Engine::Depth => search.depth(&store),
-            Engine::Random => search.random(&store),
+            Engine::Random | Engine::Pct => search.random(&store),
             _ => search.breadth(&store),
         }
     } else {
@@ -208,7 +208,7 @@ pub(super) fn explore<T: Target>(
         match engine {
             Engine::Depth if options.depth.is_some() => search.depth(&numbered()),
             Engine::Depth => search.depth(&plain()),
-            Engine::Random => search.random(&plain()),
+            Engine::Random | Engine::Pct => search.random(&plain()),
             _ => search.breadth(&numbered()),
         }
     };
@@ -254,7 +254,7 @@ fn search_schedules<T: Target>(
         watch: &|_, finish| *finish == Finish::Complete,
     };
     let explored = match engine {
-        Engine::Random => schedules.draw(&walks(&prepared.options)),
+        Engine::Random | Engine::Pct => schedules.draw(&walks(&prepared.options)),
         _ => schedules.explore(),
     };
     let work = ScheduleWork {
@@ -280,7 +280,7 @@ fn search_schedules<T: Target>(
     let bounds: Vec<String> = most.into_iter().chain(bounds).chain(drawn).collect();
     let Some((decisions, finish)) = explored.found else {
         let mut ended = Explored::to_the_end(gauge);
-        if ended.left_out.is_none() && engine == Engine::Random {
+        if ended.left_out.is_none() && engine.is_random() {
             ended.left_out = Some(LeftOut::NotDrawn);
         } else if let (None, Some(at)) = (ended.left_out, explored.endless_at) {
             ended.left_out = Some(LeftOut::Endless { at });
@@ -291,13 +291,13 @@ fn search_schedules<T: Target>(
         }
         return Some((ended, work, bounds));
     };
-    let schedules = match engine {
+    let schedules = match engine.is_random() {
         // Which walk goes wrong first does not depend on how many workers there are.
-        Engine::Random => Schedules {
+        true => Schedules {
             workers: 1,
             ..schedules
         },
-        _ => schedules,
+        false => schedules,
     };
     let (decisions, finish) = schedules.simplest(decisions, finish);
     let path = Path {
@@ -334,6 +334,7 @@ fn walks(options: &Options) -> Walks {
         seed: options.seed,
         count: options.walks,
         longest: options.depth,
+        priority_changes: (options.engine == Engine::Pct).then_some(options.priority_changes),
     }
 }
 

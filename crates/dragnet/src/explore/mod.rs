@@ -6,6 +6,7 @@
 mod breadth;
 mod crew;
 mod depth;
+mod draw;
 mod engines;
 mod limits;
 mod local;

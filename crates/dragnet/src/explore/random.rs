@@ -1,4 +1,4 @@
-//! Random walks: one execution after the other, each event drawn evenly from those enabled.
+//! Random walks: one execution after the other, each event [drawn](super::draw) from those enabled.
 //!
 //! Walk number n depends on the seed and n alone, and among several violations the one of the first walk is reported, so
 //! the outcome is the same with any number of threads.
@@ -7,23 +7,16 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::crew::with_crew;
+use super::draw::Walks;
 use super::limits::Gauge;
 use super::path::{Path, Wrong};
 use super::store::Store;
 use super::walk::{Explored, LeftOut, Space};
 use crate::system::System;
 use crate::tables::{PRESENT, Upsert};
-use crate::trace::{GOLDEN, scatter};
 
 /// How long a walk can get when nothing else bounds it.
 pub(super) const LONGEST: u64 = 10_000;
-
-/// Which walks to make.
-pub(crate) struct Walks {
-    pub(crate) seed: u64,
-    pub(crate) count: u64,
-    pub(crate) longest: Option<u64>,
-}
 
 pub(crate) fn explore<S: System, K: Store<S>>(
     space: &Space<'_, S>,
@@ -42,9 +35,9 @@ pub(crate) fn explore<S: System, K: Store<S>>(
         gauge,
         initial,
         longest: walks.longest.unwrap_or(LONGEST),
-        seed: walks.seed,
+        walks,
     };
-    search.run(workers, walks.count)
+    search.run(workers)
 }
 
 struct Random<'a, S: System, K> {
@@ -53,27 +46,30 @@ struct Random<'a, S: System, K> {
     gauge: &'a Gauge,
     initial: Vec<(usize, S::State)>,
     longest: u64,
-    seed: u64,
+    walks: &'a Walks,
 }
 
 /// The first walk that went wrong, and how.
 type First = Mutex<Option<(u64, Path, Wrong)>>;
 
 impl<S: System, K: Store<S>> Random<'_, S, K> {
-    fn run(&self, workers: usize, count: u64) -> Explored {
+    fn run(&self, workers: usize) -> Explored {
         let next = AtomicU64::new(0);
-        // No walk from this one on needs to be made.
-        let end = AtomicU64::new(if self.initial.is_empty() { 0 } else { count });
+        // No walk from this one on needs to be made, in this round or at all.
+        let end = AtomicU64::new(0);
+        // How long walks of earlier rounds were.
+        let steps = AtomicU64::new(0);
         let first: First = Mutex::new(None);
         let work = |worker: usize| {
             let mut events = Vec::new();
+            let steps = steps.load(Ordering::Relaxed);
             loop {
                 self.space.quiesce(worker);
                 let walk = next.fetch_add(1, Ordering::Relaxed);
                 if walk >= end.load(Ordering::Relaxed) || self.gauge.must_end() {
                     break;
                 }
-                if let Some((path, wrong)) = self.walk(walk, &mut events) {
+                if let Some((path, wrong)) = self.walk(walk, steps, &mut events) {
                     end.fetch_min(walk, Ordering::Relaxed);
                     let mut first = first.lock().unwrap();
                     if first.as_ref().is_none_or(|(known, ..)| walk < *known) {
@@ -83,7 +79,17 @@ impl<S: System, K: Store<S>> Random<'_, S, K> {
             }
             self.space.leave(worker);
         };
-        with_crew(workers, work, |crew| crew.round(workers));
+        with_crew(workers, work, |crew| {
+            for round in self.walks.rounds() {
+                if self.initial.is_empty() || first.lock().unwrap().is_some() {
+                    break;
+                }
+                next.store(round.start, Ordering::Relaxed);
+                end.store(round.end, Ordering::Relaxed);
+                steps.store(self.gauge.depth.load(Ordering::Relaxed), Ordering::Relaxed);
+                crew.round((round.end - round.start).try_into().unwrap_or(workers));
+            }
+        });
         match first.into_inner().unwrap() {
             Some((_, path, wrong)) => Explored::found(path, wrong),
             None => Explored {
@@ -93,9 +99,10 @@ impl<S: System, K: Store<S>> Random<'_, S, K> {
         }
     }
 
-    fn walk(&self, walk: u64, events: &mut Vec<S::Event>) -> Option<(Path, Wrong)> {
-        let mut draw = Draw::new(self.seed, walk);
-        let (start, state) = &self.initial[draw.below(self.initial.len())];
+    /// One walk, where earlier ones had up to `steps` steps.
+    fn walk(&self, walk: u64, steps: u64, events: &mut Vec<S::Event>) -> Option<(Path, Wrong)> {
+        let mut lot = self.walks.lot(walk, steps);
+        let (start, state) = &self.initial[lot.below(self.initial.len())];
         let mut state = state.clone();
         let mut path = Path {
             start: *start,
@@ -110,13 +117,15 @@ impl<S: System, K: Store<S>> Random<'_, S, K> {
             }
             // An event that leaves the space is drawn again, without being put back.
             let mut open: Vec<usize> = (0..events.len()).collect();
+            let component = |position: &usize| self.space.system.component(&events[*position]).0;
             let successor = loop {
                 if open.is_empty() {
                     break None;
                 }
-                let position = open.swap_remove(draw.below(open.len()));
+                let position = open.swap_remove(lot.next(open.iter().map(component)));
                 if let Some(successor) = self.space.take(&state, &events[position]) {
                     path.events.push(position);
+                    lot.went_on(component(&position), false);
                     break Some(successor);
                 }
             };
@@ -141,20 +150,5 @@ impl<S: System, K: Store<S>> Random<'_, S, K> {
             self.gauge.add(1, 0);
         }
         self.space.judge(state)
-    }
-}
-
-/// Random numbers that are the same everywhere: SplitMix64.
-pub(super) struct Draw(u64);
-
-impl Draw {
-    pub(super) fn new(seed: u64, walk: u64) -> Self {
-        Self(scatter(seed).wrapping_add(scatter(walk.wrapping_add(1))))
-    }
-
-    pub(super) fn below(&mut self, end: usize) -> usize {
-        self.0 = self.0.wrapping_add(GOLDEN);
-        let drawn = u128::from(scatter(self.0));
-        ((drawn * end as u128) >> 64) as usize
     }
 }

@@ -202,7 +202,7 @@ impl Verdict {
     ) {
         let statistics = &self.statistics;
         let engine = match self.decided_by {
-            Engine::Random => format!("random, {order}"),
+            engine if engine.is_random() => format!("{engine}, {order}"),
             engine => format!("{engine}, reduction {}, {order}", work.reduction),
         };
         lines.push(("engine", engine));

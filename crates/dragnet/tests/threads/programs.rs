@@ -63,7 +63,10 @@ fn a_lost_update_is_found_by_every_engine_and_every_reduction() {
         let replay = check().replay(&counterexample.trace).unwrap();
         assert_eq!(replay.property, "panic");
     }
-    for engine in [Engine::Breadth, Engine::Depth, Engine::Random, Engine::Auto] {
+    for engine in Engine::ALL {
+        if engine == Engine::Local {
+            continue;
+        }
         let verdict = Check::new(Threads::new(lost_update)).engine(engine).run();
         assert!(verdict.violation().is_some(), "{engine}: {verdict}");
     }
@@ -477,6 +480,56 @@ fn who_is_last_to_drop_what_is_shared_may_do_more_than_was_planned() {
             let verdict = check.threads(workers).run();
             assert_eq!(verdict.outcome, Outcome::Holds, "{reduction}: {verdict}");
         }
+    }
+}
+
+/// A thread that works for long, and one that must not see what it works on.
+fn long_work() {
+    let value = Arc::new(AtomicU32::new(0));
+    let other = Arc::clone(&value);
+    let worker = thread::spawn(move || {
+        other.store(1, SeqCst);
+        let own = AtomicU32::new(0);
+        for _ in 0..30 {
+            own.fetch_add(1, SeqCst);
+        }
+        other.store(0, SeqCst);
+    });
+    let own = AtomicU32::new(0);
+    for _ in 0..60 {
+        own.fetch_add(1, SeqCst);
+    }
+    assert_eq!(value.load(SeqCst), 0, "the work is not done");
+    worker.join().unwrap();
+}
+
+#[test]
+fn priorities_find_what_takes_long_without_an_interruption() {
+    let check = |engine| {
+        Check::new(Threads::new(long_work))
+            .engine(engine)
+            .walks(200)
+    };
+    let evenly = check(Engine::Random).run();
+    assert!(evenly.violation().is_none(), "{evenly}");
+    let by_priorities = check(Engine::Pct).run();
+    assert!(by_priorities.violation().is_some(), "{by_priorities}");
+    // Without a change of priorities nobody is interrupted.
+    let uninterrupted = check(Engine::Pct).priority_changes(0).run();
+    assert!(uninterrupted.violation().is_none(), "{uninterrupted}");
+}
+
+#[test]
+fn walks_by_priorities_are_the_same_with_any_number_of_workers() {
+    let walk = |workers| {
+        let check = Check::new(Threads::new(alternating)).engine(Engine::Pct);
+        let verdict = check.priority_changes(8).threads(workers).run();
+        let found = verdict.counterexample().expect("they can take turns");
+        serde_json::to_string(&found.trace).unwrap()
+    };
+    let first = walk(1);
+    for workers in [2, 3, 4, 2, 3, 4] {
+        assert_eq!(walk(workers), first, "{workers} workers");
     }
 }
 

@@ -7,8 +7,9 @@ use std::sync::Arc;
 
 use super::graph::{Cone, Graph};
 use crate::explore::breadth;
+use crate::explore::draw::Walks;
 use crate::explore::limits::Gauge;
-use crate::explore::random::{self, Walks};
+use crate::explore::random;
 use crate::explore::store::Fingerprints;
 use crate::explore::walk::{Explored, Space};
 use crate::panics;
@@ -223,6 +224,7 @@ impl<S: System> Whole for Taken<'_, S> {
                 seed: 0,
                 count: walks,
                 longest: Some(longest.map_or(steps, |longest| longest.min(steps))),
+                priority_changes: None,
             };
             let store = Fingerprints::<Single>::new(self.domain);
             return random::explore(&space, &store, gauge, workers, &walks);

@@ -1,4 +1,4 @@
-//! Random executions, one after the other.
+//! Random executions, one after the other, each [drawn](crate::explore::draw) as random walks are.
 //!
 //! Execution number n depends on the seed and n alone, and among several that go wrong the first is reported, so the
 //! outcome is the same with any number of workers.
@@ -8,16 +8,20 @@ use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 
 use super::{Arc, Director, Executor, Explored, Finish, Schedules, State, Transition, lock};
+use crate::explore::draw::{Lot, Walks};
 use crate::explore::quiet;
-use crate::explore::random::{Draw, LONGEST, Walks};
+use crate::explore::random::LONGEST;
+use crate::target::threads::operation::Action;
 use crate::target::threads::world;
 
 /// What the workers share.
 struct Shared<'a> {
     walks: &'a Walks,
     next: AtomicU64,
-    /// No execution from this one on is needed.
+    /// No execution from this one on is needed, in this round or at all.
     end: AtomicU64,
+    /// How long executions of earlier rounds were.
+    steps: u64,
     explored: Mutex<Explored>,
     /// Which execution went wrong, if one did.
     first: Mutex<Option<u64>>,
@@ -25,17 +29,21 @@ struct Shared<'a> {
 
 /// Draws who goes on.
 struct Drawn {
-    draw: Draw,
+    lot: Lot,
     longest: u64,
     taken: Vec<Transition>,
 }
 
 impl Director for Drawn {
-    fn next(&mut self, _: &State, enabled: &[Transition]) -> Option<Transition> {
+    fn next(&mut self, state: &State, enabled: &[Transition]) -> Option<Transition> {
         if self.taken.len() as u64 >= self.longest {
             return None;
         }
-        let next = enabled[self.draw.below(enabled.len())];
+        let component = |&(thread, _): &Transition| thread.0 as usize;
+        let next = enabled[self.lot.next(enabled.iter().map(component))];
+        let pending = state.pending(next.0);
+        let steps_aside = pending.is_some_and(|pending| pending.action == Action::Yield);
+        self.lot.went_on(component(&next), steps_aside);
         self.taken.push(next);
         Some(next)
     }
@@ -44,19 +52,31 @@ impl Director for Drawn {
 impl Schedules<'_> {
     /// Runs executions in which who goes on is drawn.
     pub(crate) fn draw(&self, walks: &Walks) -> Explored {
-        let shared = Shared {
+        let mut shared = Shared {
             walks,
             next: AtomicU64::new(0),
-            end: AtomicU64::new(walks.count),
+            end: AtomicU64::new(0),
+            steps: 0,
             explored: Mutex::default(),
             first: Mutex::default(),
         };
-        std::thread::scope(|scope| {
-            for _ in 1..self.workers {
-                scope.spawn(|| quiet::silence_tracing(|| self.draw_some(&shared)));
+        for round in walks.rounds() {
+            if lock(&shared.first).is_some() {
+                break;
             }
-            self.program.apart(|| self.draw_some(&shared));
-        });
+            let workers = self
+                .workers
+                .min((round.end - round.start).try_into().unwrap_or(usize::MAX));
+            shared.next = AtomicU64::new(round.start);
+            shared.end = AtomicU64::new(round.end);
+            shared.steps = self.gauge.depth.load(Relaxed);
+            std::thread::scope(|scope| {
+                for _ in 1..workers {
+                    scope.spawn(|| quiet::silence_tracing(|| self.draw_some(&shared)));
+                }
+                self.program.apart(|| self.draw_some(&shared));
+            });
+        }
         let explored = shared.explored.into_inner();
         explored.unwrap_or_else(std::sync::PoisonError::into_inner)
     }
@@ -81,7 +101,7 @@ impl Schedules<'_> {
 
     fn draw_one(&self, shared: &Shared<'_>, executor: &mut Executor, number: u64) {
         let mut drawn = Drawn {
-            draw: Draw::new(shared.walks.seed, number),
+            lot: shared.walks.lot(number, shared.steps),
             longest: shared.walks.longest.unwrap_or(LONGEST),
             taken: Vec::new(),
         };
