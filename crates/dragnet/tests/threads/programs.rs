@@ -567,3 +567,64 @@ fn an_execution_with_many_interruptions_is_the_same_with_any_number_of_workers()
         assert_eq!(found(workers), first, "{workers} workers");
     }
 }
+
+#[test]
+fn the_first_choice_or_timeout_of_a_thread_is_not_forgotten() {
+    let chosen = || {
+        let (one, other) = (dragnet::choose(2), dragnet::choose(2));
+        assert!(one == 0 || other == 0, "both are chosen");
+    };
+    let in_time = || {
+        let (sender, receiver) = dragnet::sync::mpsc::channel();
+        let receiver = thread::spawn(move || {
+            if receiver.recv_timeout(Duration::from_secs(1)).is_ok() {
+                panic!("it came in time");
+            }
+            let _ = receiver.recv();
+        });
+        let sender = thread::spawn(move || {
+            AtomicU32::new(0).store(1, SeqCst);
+            let _ = sender.send(1);
+        });
+        receiver.join().unwrap();
+        sender.join().unwrap();
+    };
+    for program in [chosen as fn(), in_time] {
+        for engine in [Engine::Breadth, Engine::Depth, Engine::Schedules] {
+            let verdict = Check::new(Threads::new(program)).engine(engine).run();
+            assert!(verdict.violation().is_some(), "{engine}: {verdict}");
+        }
+        for preemptions in [0, 1, 99] {
+            let check = Check::new(Threads::new(program)).preemptions(preemptions);
+            let verdict = check.run();
+            assert!(verdict.violation().is_some(), "{preemptions}: {verdict}");
+        }
+    }
+}
+
+#[test]
+fn what_is_wrong_within_a_bound_on_depth_is_found_with_every_reduction() {
+    let program = || {
+        let busy = thread::spawn(|| {
+            let count = AtomicU32::new(0);
+            for _ in 0..10 {
+                count.fetch_add(1, SeqCst);
+            }
+        });
+        let wrong = thread::spawn(|| {
+            AtomicU32::new(0).fetch_add(1, SeqCst);
+            panic!("it goes wrong at once");
+        });
+        busy.join().unwrap();
+        wrong.join().unwrap();
+    };
+    for reduction in Reduction::ALL {
+        for workers in [1, 2] {
+            let check = Check::new(Threads::new(program)).reduction(reduction);
+            let verdict = check.depth(6).threads(workers).run();
+            let found = verdict.counterexample();
+            let found = found.unwrap_or_else(|| panic!("{reduction}: {verdict}"));
+            assert_eq!(found.len(), 1, "{reduction}: {verdict}");
+        }
+    }
+}

@@ -196,6 +196,15 @@ impl Schedules<'_> {
                 break;
             }
         }
+        // Where an execution is cut, nothing is known of races with what would have come.
+        let is_blind = explored.cut_deeper && self.longest.is_some() && self.follows_races();
+        if is_blind && explored.found.is_none() && !self.gauge.must_end() {
+            let thorough = Schedules {
+                reduction: Reduction::Sleep,
+                ..*self
+            };
+            explored = explored.before(self.gauge, || thorough.attempt(Attempt::LAST));
+        }
         explored
     }
 
@@ -236,9 +245,9 @@ impl Schedules<'_> {
         let first = lock(&shared.tree).first();
         std::thread::scope(|scope| {
             for _ in 1..workers {
-                scope.spawn(|| super::quiet::silence_tracing(|| self.work(&shared, None)));
+                scope.spawn(|| self.work(&shared, None));
             }
-            self.program.apart(|| self.work(&shared, Some(first)));
+            self.work(&shared, Some(first));
         });
         shared
             .explored
@@ -260,22 +269,26 @@ impl Schedules<'_> {
     /// Runs executions until there are no more, each on a thread of the operating system that is fit for it.
     fn work(&self, shared: &Shared, first: Option<Claim>) {
         let _alarm = Alarm(shared);
+        let mut next = first.or_else(|| self.claim(shared, Claim::default()));
+        while let Some(claim) = next {
+            let work = || super::quiet::silence_tracing(|| self.work_here(shared, claim));
+            next = self.program.apart(work);
+        }
+    }
+
+    /// Runs executions until there are no more, or one is open for which this thread of the operating system is not fit.
+    fn work_here(&self, shared: &Shared, first: Claim) -> Option<Claim> {
         let mut executor = Executor::new(Arc::clone(self.program));
         if !self.follows_races() {
             executor.keep_no_models();
         }
         let mut asker = None;
-        let mut next = first.or_else(|| self.claim(shared, Claim::default()));
-        while let Some(claim) = next {
+        let mut next = Some(first);
+        while let Some(claim) = next.take_if(|_| !world::is_spoiled()) {
             let claim = self.run(shared, &mut executor, &mut asker, claim);
             next = self.claim(shared, claim);
-            if world::is_spoiled() && next.is_some() {
-                std::thread::scope(|scope| {
-                    scope.spawn(|| super::quiet::silence_tracing(|| self.work(shared, next)));
-                });
-                return;
-            }
         }
+        next
     }
 
     /// An execution that is to be run, after `last`.

@@ -12,6 +12,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::explore::limits::Gauge;
 use crate::target::nodes::Faults;
+use crate::target::threads::operation::Way;
 use crate::target::threads::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use crate::target::threads::sync::{Condvar as OurCondvar, Mutex as OurMutex};
 use crate::target::threads::thread;
@@ -242,7 +243,9 @@ enum Act {
     NotifyOne(usize),
     NotifyAll(usize),
     Park,
+    ParkAWhile,
     Unpark(usize),
+    Choose(usize),
     Yield,
 }
 
@@ -251,6 +254,17 @@ struct Shared {
     locks: [OurMutex<usize>; 2],
     changed: [OurCondvar; 2],
     threads: OnceLock<Vec<thread::Thread>>,
+}
+
+impl Shared {
+    fn new() -> Self {
+        Self {
+            cells: [const { AtomicUsize::new(0) }; 2],
+            locks: [const { OurMutex::new(0) }; 2],
+            changed: [const { OurCondvar::new() }; 2],
+            threads: OnceLock::new(),
+        }
+    }
 }
 
 std::thread_local! {
@@ -310,6 +324,8 @@ fn act(id: usize, acts: &[Act], shared: &Shared) {
             Act::NotifyOne(lock) => shared.changed[lock].notify_one(),
             Act::NotifyAll(lock) => shared.changed[lock].notify_all(),
             Act::Park => thread::park(),
+            Act::ParkAWhile => thread::park_timeout(std::time::Duration::from_secs(1)),
+            Act::Choose(among) => seen = crate::choose(among),
             Act::Unpark(other) => {
                 let threads = shared
                     .threads
@@ -358,12 +374,7 @@ fn random_acts() -> impl Strategy<Value = Vec<Act>> {
 /// The threads wait for a gate before they begin, so that each knows the others.
 fn run(threads: &[Vec<Act>]) {
     SEEN.set(0);
-    let shared = Arc::new(Shared {
-        cells: [const { AtomicUsize::new(0) }; 2],
-        locks: [const { OurMutex::new(0) }; 2],
-        changed: [const { OurCondvar::new() }; 2],
-        threads: OnceLock::new(),
-    });
+    let shared = Arc::new(Shared::new());
     let handles: Vec<_> = (0..)
         .zip(threads)
         .map(|(id, acts)| {
@@ -384,8 +395,38 @@ fn run(threads: &[Vec<Act>]) {
     }
 }
 
+/// What happened in an execution, as it is and not as a number for it.
+type History = Vec<(u64, u32, Way, Vec<(u64, u32)>)>;
+
+/// Acts of threads that know nothing of each other.
+fn short_act() -> impl Strategy<Value = Act> {
+    prop_oneof![
+        (0..2_usize).prop_map(Act::Load),
+        (0..2_usize).prop_map(Act::Add),
+        (1..4_usize).prop_map(Act::Choose),
+        Just(Act::ParkAWhile),
+    ]
+}
+
+/// The threads begin with what they do, and main with the acts of the first.
+fn run_at_once(threads: &[Vec<Act>]) {
+    SEEN.set(0);
+    let shared = Arc::new(Shared::new());
+    let start = |id: usize| {
+        let (acts, shared) = (threads[id].clone(), Arc::clone(&shared));
+        move || act(id, &acts, &shared)
+    };
+    let handles: Vec<_> = (1..threads.len())
+        .map(|id| thread::spawn(start(id)))
+        .collect();
+    start(0)();
+    for handle in handles {
+        handle.join().unwrap();
+    }
+}
+
 /// How an execution ended: what happened in it, whether all threads came to an end, and what they saw.
-type Ending = (u64, bool, u64);
+type Ending = (History, bool, u64);
 
 /// How each execution ended; nothing if there are too many.
 fn endings(
@@ -408,7 +449,7 @@ fn endings(
                 "{finish:?}"
             );
             let complete = *finish == Finish::Complete;
-            lock(&seen).push((state.fingerprint(), complete, SEEN.get()));
+            lock(&seen).push((state.history(), complete, SEEN.get()));
             true
         },
     };
@@ -458,6 +499,21 @@ proptest! {
     }
 
     #[test]
+    fn every_trace_of_threads_that_begin_with_a_choice_is_run_once(
+        threads in proptest::collection::vec(proptest::collection::vec(short_act(), 1..3), 1..4),
+        preemptions in 0..3_u32,
+    ) {
+        let program = program(move || run_at_once(&threads));
+        check_traces_of(&program, true)?;
+        if let Some(all) = traces_within(&program, preemptions, Reduction::None, 1) {
+            for workers in [1, 2] {
+                let found = traces_within(&program, preemptions, Reduction::Optimal, workers);
+                prop_assert_eq!(found.as_ref(), Some(&all), "{} workers", workers);
+            }
+        }
+    }
+
+    #[test]
     fn every_trace_of_a_larger_program_is_run_once(
         threads in proptest::collection::vec(proptest::collection::vec(memory_act(), 1..5), 2..5),
     ) {
@@ -483,7 +539,7 @@ fn traces_within(
     preemptions: u32,
     reduction: Reduction,
     workers: usize,
-) -> Option<Vec<u64>> {
+) -> Option<Vec<History>> {
     let seen = Mutex::new(Vec::new());
     let gauge = Gauge::up_to(10_000);
     let schedules = Schedules {
@@ -494,7 +550,7 @@ fn traces_within(
         gauge: &gauge,
         workers,
         watch: &|state, _| {
-            lock(&seen).push(state.fingerprint());
+            lock(&seen).push(state.history());
             true
         },
     };

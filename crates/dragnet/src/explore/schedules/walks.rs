@@ -72,31 +72,33 @@ impl Schedules<'_> {
             shared.steps = self.gauge.depth.load(Relaxed);
             std::thread::scope(|scope| {
                 for _ in 1..workers {
-                    scope.spawn(|| quiet::silence_tracing(|| self.draw_some(&shared)));
+                    scope.spawn(|| self.draw_all(&shared));
                 }
-                self.program.apart(|| self.draw_some(&shared));
+                self.draw_all(&shared);
             });
         }
         let explored = shared.explored.into_inner();
         explored.unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 
-    fn draw_some(&self, shared: &Shared<'_>) {
+    /// Runs executions of a round until there are no more, each on a thread of the operating system that is fit for it.
+    fn draw_all(&self, shared: &Shared<'_>) {
+        let draw = || quiet::silence_tracing(|| self.draw_here(shared));
+        while self.program.apart(draw) {}
+    }
+
+    /// Runs executions of a round until there are no more, or this thread of the operating system is not fit for them: then
+    /// it says that there may be more.
+    fn draw_here(&self, shared: &Shared<'_>) -> bool {
         let mut executor = Executor::new(Arc::clone(self.program));
-        loop {
+        while !world::is_spoiled() {
             let number = shared.next.fetch_add(1, Relaxed);
             if number >= shared.end.load(Relaxed) || self.gauge.must_end() {
-                return;
+                return false;
             }
             self.draw_one(shared, &mut executor, number);
-            if world::is_spoiled() {
-                // Another thread of the operating system is fit to go on.
-                std::thread::scope(|scope| {
-                    scope.spawn(|| quiet::silence_tracing(|| self.draw_some(shared)));
-                });
-                return;
-            }
         }
+        true
     }
 
     fn draw_one(&self, shared: &Shared<'_>, executor: &mut Executor, number: u64) {

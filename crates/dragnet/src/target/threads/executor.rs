@@ -207,6 +207,7 @@ impl Executor {
             };
             let _watched = trap::on_duty(&pulse, patience);
             let mut in_place = 0;
+            let mut lessons = self.program.loops.changes();
             loop {
                 if let Some(thread) = wonders.take()
                     && !self.probe(&taken, thread)
@@ -223,7 +224,8 @@ impl Executor {
                     return Some(finish);
                 }
                 let before = std::mem::replace(&mut taken, self.taken());
-                in_place = match before.len() == taken.len() {
+                let known = std::mem::replace(&mut lessons, self.program.loops.changes());
+                in_place = match before.len() == taken.len() && known == lessons {
                     true => in_place + 1,
                     false => 0,
                 };
@@ -302,14 +304,17 @@ impl Executor {
         let way: Vec<Taken> = way.into_iter().map(Taken::any).collect();
         // All that has happened is a way as well, if there should be none but that.
         [&way[..], taken].into_iter().any(|way| {
+            let lessons = self.program.loops.changes();
             self.begin();
-            let came_there = self.follow(way).is_ok() && self.go_on_alone(thread, this);
+            let came_there = self.follow(way).is_ok() && self.go_on_alone(thread, this, lessons);
             self.take_apart();
             came_there
         })
     }
 
-    fn go_on_alone(&mut self, thread: ThreadId, this: Instance) -> bool {
+    /// Has a thread go on alone in a loop, and learns of it what comes out if no more was known in the end than the `lessons`
+    /// with which the execution began. False where the thread is not in that loop.
+    fn go_on_alone(&mut self, thread: ThreadId, this: Instance, lessons: u64) -> bool {
         let (way, operations) = {
             let state = self.world.state().borrow();
             if state.loop_of(thread) != Some(this) {
@@ -346,8 +351,11 @@ impl Executor {
             drop(state);
             self.go_on(thread);
         }
-        let places = self.state().last_places(thread, way);
-        loops.learn(this, probed, habit, places.into_iter());
+        // What another worker has learnt meanwhile changes what counts as new, so that the loop seems to be left.
+        if loops.changes() == lessons {
+            let places = self.state().last_places(thread, way);
+            loops.learn(this, probed, habit, places.into_iter());
+        }
         true
     }
 
@@ -472,12 +480,12 @@ impl Executor {
                 // are younger, and have been taken apart before, or are not touched any more either.
                 unsafe { fiber.force_reset() };
             }
-            match world::is_spoiled() {
-                true => {
-                    self.program.spoils.store(true, Relaxed);
-                    // Something real may still point into it.
-                    std::mem::forget(fiber.into_stack());
-                }
+            if world::is_spoiled() {
+                self.program.spoils.store(true, Relaxed);
+            }
+            match !unwound && (world::is_spoiled() || std::thread::panicking()) {
+                // Something real may still point into it.
+                true => std::mem::forget(fiber.into_stack()),
                 false => self.stacks.give_back(fiber.into_stack()),
             }
         }

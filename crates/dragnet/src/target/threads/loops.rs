@@ -197,12 +197,13 @@ impl Loops {
         nature.spins = true;
         overall.spins = true;
         if habit.acts {
-            let before = known.busy.len();
-            known.busy.extend(places);
-            self.has_busy.store(true, Relaxed);
-            if known.busy.len() > before {
+            let places: BTreeSet<Place> = places.collect();
+            if !places.is_subset(&known.busy) {
+                // Before anybody can see the places.
                 self.changes.fetch_add(1, Relaxed);
             }
+            known.busy.extend(places);
+            self.has_busy.store(true, Relaxed);
         }
     }
 

@@ -380,14 +380,39 @@ impl State {
                 let thread = thread.as_ref().filter(|_| count > 0)?;
                 Some(scatter(thread.hash ^ scatter(u64::from(count))))
             });
-        let past = past.fold(0, u64::wrapping_add);
-        let way = match event.operation.action {
+        let past = past.fold(GOLDEN, u64::wrapping_add);
+        let way = self.stable_way(event);
+        let way = scatter(u64::from(event.index) << 32 | u64::from(way));
+        // Scattered once more, so that an event and its past never cancel each other out.
+        scatter(scatter(past) ^ scatter(self.thread(event.thread).hash ^ way))
+    }
+
+    /// The way in which an event came out, the same in every process.
+    fn stable_way(&self, event: &Event) -> Way {
+        match event.operation.action {
             // Numbers of threads are those of one process.
             Action::NotifyOne => scatter(self.thread(ThreadId(event.way)).hash) as u32,
             _ => event.way,
+        }
+    }
+
+    /// What the [fingerprint](Self::fingerprint) is one of: each event with what comes before it.
+    #[cfg(test)]
+    pub(crate) fn history(&self) -> Vec<(u64, u32, Way, Vec<(u64, u32)>)> {
+        let known = |(thread, &count): (&Option<Thread>, &u32)| {
+            let thread = thread.as_ref().filter(|_| count > 0)?;
+            Some((thread.hash, count))
         };
-        let way = scatter(u64::from(event.index) << 32 | u64::from(way));
-        scatter(past ^ scatter(self.thread(event.thread).hash ^ way))
+        let events = self.events.iter().map(|event| {
+            let clock = self.clocks.row(event.row);
+            let mut past: Vec<_> = self.threads.iter().zip(clock).filter_map(known).collect();
+            past.sort_unstable();
+            let thread = self.thread(event.thread).hash;
+            (thread, event.index, self.stable_way(event), past)
+        });
+        let mut events: Vec<_> = events.collect();
+        events.sort_unstable();
+        events
     }
 
     pub(super) fn add_object(

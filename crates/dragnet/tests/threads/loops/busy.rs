@@ -278,3 +278,35 @@ fn turns_that_come_again_and_again_are_told_the_first_time_and_the_last() {
     assert!(told.contains("1999 to 2000"), "{told}");
     assert!(told.lines().count() < 40, "{told}");
 }
+
+#[test]
+fn several_workers_learn_the_same_of_a_loop_as_one() {
+    let program = || {
+        let shared = Arc::new([const { AtomicU32::new(0) }; 3]);
+        let worker = Arc::clone(&shared);
+        let worker = thread::spawn(move || {
+            let [stop, count, round] = &*worker;
+            round.load(SeqCst);
+            while stop.load(SeqCst) == 0 {
+                count.fetch_add(1, SeqCst);
+                thread::yield_now();
+            }
+        });
+        let [stop, _, round] = &*shared;
+        for number in 0..4 {
+            round.store(number, SeqCst);
+        }
+        stop.store(1, SeqCst);
+        worker.join().unwrap();
+    };
+    for reduction in [Reduction::Source, Reduction::Optimal] {
+        for workers in [1, 2, 4, 2, 4] {
+            let check = Check::new(Threads::new(program)).reduction(reduction);
+            let verdict = check.threads(workers).run();
+            let work = verdict.statistics.schedules;
+            let executions = work.expect("it runs schedules").executions;
+            verdict.assert_holds();
+            assert_eq!(executions, 20, "{reduction}, {workers} workers");
+        }
+    }
+}
