@@ -285,6 +285,13 @@ impl<T: Target> Check<T> {
                     .to_owned(),
             );
         }
+        if self.options.exact && self.target.kind() == "threads" {
+            return Some(
+                "what has happened in a program with threads is told apart by a fingerprint of it, and never compared as a \
+                 whole; leave that out"
+                    .to_owned(),
+            );
+        }
         self.target.objection().or_else(|| match self.options.engine {
             Engine::Local if self.options.exact => Some(
                 "the local engine tells pasts apart by their fingerprints; use the engine breadth, depth or random \

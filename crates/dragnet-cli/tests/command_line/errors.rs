@@ -71,6 +71,10 @@ fn bad_usage_gets_one_line_that_names_the_choices() {
         ("check paxos --depth -1", &["-1"]),
         ("check paxos --walks 9", &["--engine random"]),
         (
+            "check readers --exact",
+            &["a fingerprint", "leave that out"],
+        ),
+        (
             "check paxos --engine random --priority-changes 3",
             &["--engine pct"],
         ),

@@ -636,18 +636,17 @@ impl Director for Guide<'_> {
                 transition: next,
                 operation: is,
             };
-            for &other in enabled {
+            let is_last = self.preemptions.is_some_and(|most| self.preempted >= most);
+            let others = enabled.iter().copied().filter(|&other| {
                 let must = match self.reduction {
                     _ if self.preemptions.is_some() => true,
                     Reduction::None | Reduction::Sleep => true,
                     Reduction::Source | Reduction::Optimal => other.0 == next.0,
                 };
-                let is_last = self.preemptions.is_some_and(|most| self.preempted >= most);
                 let too_many = is_last && interrupts(other.0);
-                if must && other != next && !too_many && !self.claim.asleep.contains(&other) {
-                    tree.offer(here, other);
-                }
-            }
+                must && other != next && !too_many && !self.claim.asleep.contains(&other)
+            });
+            tree.offer(here, others);
             tree.note(legs[at].node, is, &mut self.claim.asleep);
         }
         self.preempted += u32::from(interrupts(next.0));

@@ -12,7 +12,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::explore::limits::Gauge;
 use crate::target::nodes::Faults;
-use crate::target::threads::operation::Way;
+use crate::target::threads::state::HistoricEvent;
 use crate::target::threads::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use crate::target::threads::sync::{Condvar as OurCondvar, Mutex as OurMutex};
 use crate::target::threads::thread;
@@ -396,7 +396,7 @@ fn run(threads: &[Vec<Act>]) {
 }
 
 /// What happened in an execution, as it is and not as a number for it.
-type History = Vec<(u64, u32, Way, Vec<(u64, u32)>)>;
+type History = Vec<HistoricEvent>;
 
 /// Acts of threads that know nothing of each other.
 fn short_act() -> impl Strategy<Value = Act> {
@@ -504,7 +504,7 @@ proptest! {
         preemptions in 0..3_u32,
     ) {
         let program = program(move || run_at_once(&threads));
-        check_traces_of(&program, true)?;
+        check_traces_of(&program, false)?;
         if let Some(all) = traces_within(&program, preemptions, Reduction::None, 1) {
             for workers in [1, 2] {
                 let found = traces_within(&program, preemptions, Reduction::Optimal, workers);

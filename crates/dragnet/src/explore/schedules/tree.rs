@@ -4,6 +4,8 @@
 //! for the transition itself: whoever comes to the same node later lets it sleep. What is open has been found to lead to
 //! something that nothing else leads to.
 
+use std::collections::HashSet;
+
 use super::races::{Planned, Question, Relation, Rest, Reversal, Witness};
 use crate::target::threads::executor::{Taken, Transition};
 use crate::target::threads::operation::Operation;
@@ -24,6 +26,9 @@ pub(super) struct Tree {
 pub(super) type NodeId = u32;
 
 pub(super) const ROOT: NodeId = 0;
+
+/// What is in a list of up to so many is looked for one by one.
+const LONG_LIST: usize = 32;
 
 struct Node {
     parent: NodeId,
@@ -231,8 +236,10 @@ impl Tree {
         asleep: &mut Vec<Transition>,
     ) {
         if self.lets_sleep {
+            // Other ways of the same thread are past with this one.
+            let thread = self.node(node).transition.0;
             for &earlier in self.earlier(node) {
-                if !asleep.contains(&earlier) {
+                if earlier.0 != thread && !asleep.contains(&earlier) {
                     asleep.push(earlier);
                 }
             }
@@ -312,15 +319,28 @@ impl Tree {
         self.leg(node)
     }
 
-    /// Something else can be taken at a node as well, unless it has been or will be.
-    pub(super) fn offer(&mut self, parent: NodeId, transition: Transition) {
+    /// Others can be taken at a node as well, unless they have been or will be.
+    pub(super) fn offer(&mut self, parent: NodeId, others: impl Iterator<Item = Transition>) {
         let this = self.node(parent);
-        let mut children = this.children.iter();
-        let known = this.taken.contains(&transition)
-            || children.any(|&child| self.node(child).transition == transition);
-        if !known {
-            self.open_child(parent, transition);
+        let is_long = this.taken.len() + this.children.len() > LONG_LIST;
+        let known: Option<HashSet<Transition>> = is_long.then(|| self.known_at(parent).collect());
+        for other in others {
+            let is_known = match &known {
+                Some(known) => known.contains(&other),
+                None => self.known_at(parent).any(|known| known == other),
+            };
+            if !is_known {
+                self.open_child(parent, other);
+            }
         }
+    }
+
+    /// What has been taken at a node or will be.
+    fn known_at(&self, node: NodeId) -> impl Iterator<Item = Transition> {
+        let this = self.node(node);
+        let children = this.children.iter();
+        let children = children.map(|&child| self.node(child).transition);
+        this.taken.iter().copied().chain(children)
     }
 
     fn open_child(&mut self, parent: NodeId, transition: Transition) -> NodeId {

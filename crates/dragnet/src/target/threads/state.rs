@@ -161,6 +161,11 @@ pub(super) struct Access {
     pub(super) at: &'static Location<'static>,
 }
 
+/// What an event is in every process: its thread, the how manyeth of it, its way, and how many events of each thread come
+/// before it.
+#[cfg(test)]
+pub(crate) type HistoricEvent = (u64, u32, Way, Vec<(u64, u32)>);
+
 #[derive(Clone)]
 pub(crate) struct Event {
     pub(crate) thread: ThreadId,
@@ -398,7 +403,7 @@ impl State {
 
     /// What the [fingerprint](Self::fingerprint) is one of: each event with what comes before it.
     #[cfg(test)]
-    pub(crate) fn history(&self) -> Vec<(u64, u32, Way, Vec<(u64, u32)>)> {
+    pub(crate) fn history(&self) -> Vec<HistoricEvent> {
         let known = |(thread, &count): (&Option<Thread>, &u32)| {
             let thread = thread.as_ref().filter(|_| count > 0)?;
             Some((thread.hash, count))
