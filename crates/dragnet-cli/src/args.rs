@@ -328,7 +328,8 @@ mod tests {
         };
         assert_eq!(
             said("dragnet check paxos --engine dept"),
-            "invalid value 'dept' for '--engine <ENGINE>' [possible values: breadth, depth, random, local, auto, schedules]; \
+            "invalid value 'dept' for '--engine <ENGINE>' [possible values: breadth, depth, random, pct, local, auto, \
+             schedules]; \
              tip: a similar value exists: 'depth'"
         );
         assert_eq!(

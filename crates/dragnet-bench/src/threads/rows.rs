@@ -186,6 +186,8 @@ mod tests {
             measured(bug(), 4_000, 0),
             measured(bug(), 5, 0),
             measured(End::Cut, 6_000, 0),
+            measured(bug(), 7, 0),
+            measured(bug(), 8, 0),
         ];
         let row = Row {
             program: Program::named("aba").unwrap(),
@@ -194,7 +196,8 @@ mod tests {
         };
         assert_eq!(
             row.to_string(),
-            "| lock-free stack without tags | 1.0 s (2) | 1.0 s (3) | 1.0 s (4,000) | 1.0 s (5) | not in 5 s (6,000) |"
+            "| lock-free stack without tags | 1.0 s (2) | 1.0 s (3) | 1.0 s (4,000) | 1.0 s (5) | not in 5 s (6,000) \
+             | 1.0 s (7) | 1.0 s (8) |"
         );
     }
 }
