@@ -15,7 +15,7 @@ const MOST_INTERRUPTIONS: u32 = 3;
 /// among so many executions for each number of them.
 const SHORT: u64 = 5_000;
 /// What one of several workers has found is looked for by one alone among so many executions.
-const LONG: u64 = 1_000_000;
+const LONG: u64 = 100_000;
 
 /// Goes a way, and counts how often it interrupts a thread that could have gone on.
 struct Retrace<'a> {
