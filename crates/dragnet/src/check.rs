@@ -288,7 +288,7 @@ impl<T: Target> Check<T> {
         if self.options.exact && self.target.kind() == "threads" {
             return Some(
                 "what has happened in a program with threads is told apart by a fingerprint of it, and never compared as a \
-                 whole; leave that out"
+                 whole; leave `exact` out"
                     .to_owned(),
             );
         }

@@ -72,7 +72,7 @@ fn bad_usage_gets_one_line_that_names_the_choices() {
         ("check paxos --walks 9", &["--engine random"]),
         (
             "check readers --exact",
-            &["a fingerprint", "leave that out"],
+            &["a fingerprint", "leave `exact` out"],
         ),
         (
             "check paxos --engine random --priority-changes 3",
