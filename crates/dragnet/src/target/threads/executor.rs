@@ -402,7 +402,11 @@ impl Executor {
             if let CoroutineResult::Return(()) = result
                 && let Some(fiber) = self.fibers[thread.0 as usize].take()
             {
-                self.stacks.give_back(fiber.into_stack());
+                match trapped {
+                    // Something real may still point into it.
+                    Some(_) => std::mem::forget(fiber.into_stack()),
+                    None => self.stacks.give_back(fiber.into_stack()),
+                }
             }
             if let Some(trapped) = trapped {
                 self.is_abandoned = true;
@@ -464,11 +468,13 @@ impl Executor {
                 continue;
             };
             self.world.set_running(thread);
+            let mut is_trapped = false;
             let unwound = !self.is_abandoned && {
                 let handler = fiber.trap_handler();
                 let pulse = self.world.pulse();
                 let (result, trapped) = trap::inside(pulse, handler, || fiber.resume(()));
-                if trapped.is_some() {
+                is_trapped = trapped.is_some();
+                if is_trapped {
                     // What panics while it unwinds is not unwound any more.
                     self.is_abandoned = true;
                     self.program.leaves.store(true, Relaxed);
@@ -483,7 +489,8 @@ impl Executor {
             if world::is_spoiled() {
                 self.program.spoils.store(true, Relaxed);
             }
-            match !unwound && (world::is_spoiled() || std::thread::panicking()) {
+            let is_spoiled = world::is_spoiled() || std::thread::panicking();
+            match is_trapped || !unwound && is_spoiled {
                 // Something real may still point into it.
                 true => std::mem::forget(fiber.into_stack()),
                 false => self.stacks.give_back(fiber.into_stack()),
