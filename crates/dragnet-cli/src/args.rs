@@ -90,6 +90,10 @@ pub(crate) struct CheckArgs {
     #[arg(long, value_name = "DURATION", value_parser = units::duration)]
     time: Option<Duration>,
 
+    /// How long a step may take, such as 5s: one that takes longer is a violation [default: 30s, then inconclusive]
+    #[arg(long, value_name = "DURATION", value_parser = units::duration)]
+    patience: Option<Duration>,
+
     /// What random walks start from: the same seed gives the same walks [default: 0]
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
@@ -161,6 +165,7 @@ impl CheckArgs {
         options.depth = self.depth.or(options.depth);
         options.memory = self.memory.or(options.memory);
         options.time = self.time.or(options.time);
+        options.patience = self.patience.or(options.patience);
         options.seed = self.seed.unwrap_or(options.seed);
         options.walks = self.walks.unwrap_or(options.walks);
         let changes = self.priority_changes;

@@ -59,9 +59,8 @@ pub(crate) fn run(args: &CheckArgs, entries: &[Entry], program: &str) -> Result<
     let mut verdict = search(check);
     let kept = keep(&mut verdict, &selection, args);
     let file = kept.as_ref().ok().and_then(Option::as_deref);
-    if args.json {
-        let object = json::verdict(&verdict, &selection, seed, file);
-        output::print(&format!("{object}\n"))?;
+    let text = if args.json {
+        format!("{}\n", json::verdict(&verdict, &selection, seed, file))
     } else {
         let mut text = verdict.render(output::style());
         if let Some(file) = file {
@@ -71,16 +70,32 @@ pub(crate) fn run(args: &CheckArgs, entries: &[Entry], program: &str) -> Result<
                 file.display()
             ));
         }
-        output::print(&text)?;
+        text
+    };
+    let printed = output::print(&text);
+    let saved = save_state(&verdict, args);
+    let mut status = Status::from(&verdict.outcome);
+    let done = [printed, kept.map(drop).map_err(Error::from), saved];
+    for error in done.into_iter().filter_map(Result::err) {
+        output::report(&error);
+        // A violation stays one, whatever becomes of its files.
+        if status != Status::Violated {
+            status = Status::BadInput;
+        }
     }
-    kept?;
-    if let Some(file) = &args.save_state {
-        let state = verdict
-            .state
-            .ok_or_else(|| Error::NoState(args.system.clone()))?;
-        state.write(file)?;
-    }
-    Ok(Status::from(&verdict.outcome))
+    Ok(status)
+}
+
+/// Writes the state that was asked for, if one was.
+fn save_state(verdict: &Verdict, args: &CheckArgs) -> Result<(), Error> {
+    let Some(file) = &args.save_state else {
+        return Ok(());
+    };
+    let state = verdict
+        .state
+        .as_ref()
+        .ok_or_else(|| Error::NoState(args.system.clone()))?;
+    Ok(state.write(file)?)
 }
 
 /// The system as the arguments set it up.
@@ -101,7 +116,7 @@ fn select<'e>(entry: &'e Entry, args: &CheckArgs) -> Result<Selection<'e>, Error
 /// Searches, while a person can watch and interrupt.
 fn search(check: Box<dyn AnyCheck>) -> Verdict {
     let line = Line::new();
-    let control = line.control();
+    let control = line.control().before_exit();
     interrupt::stops(control.stopper());
     check.run_under(&control)
 }

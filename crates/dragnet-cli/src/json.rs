@@ -81,7 +81,11 @@ pub(crate) fn verdict(
         .set("frontier", statistics.frontier)
         .set("seconds", statistics.elapsed.as_secs_f64())
         .set("peak_memory_bytes", statistics.peak_memory_bytes)
-        .set("collision_probability", statistics.collision_probability);
+        .set("collision_probability", statistics.collision_probability)
+        .set("coarse_hash", statistics.coarse_hash.as_deref());
+    if let Some(kept) = statistics.sampled_states {
+        object.set("sampled_states", kept);
+    }
     if let Some(work) = statistics.nodes {
         object
             .set(
@@ -121,6 +125,9 @@ pub(crate) fn verdict(
             .set("blocked_executions", work.blocked_executions)
             .set("scheduling_points", work.scheduling_points)
             .set("weakly_ordered", work.weakly_ordered);
+    }
+    if statistics.schedules.is_some() || !verdict.warnings.is_empty() {
+        object.set("warnings", verdict.warnings.clone());
     }
     object
         .set("length", counterexample.map(|found| found.len()))

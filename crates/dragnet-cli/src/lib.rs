@@ -74,6 +74,8 @@ pub fn main(entries: impl IntoIterator<Item = Entry>) -> ExitCode {
         Ok(command) => run(&command, &entries, &program),
         Err(status) => status,
     };
+    // A step that has tried to end the process is stopped inside `exit`, which cannot be entered again.
+    dragnet::end_process_if_stopped_in_exit(status as i32);
     status.into()
 }
 

@@ -106,7 +106,7 @@ fn name<A: Actor>(id: usize, actor: Option<&A>) -> String {
 fn introduce<A: Actor, H: Debug>(actors: &[A], state: &ActorModelState<A, H>) -> Vec<String> {
     let states = names(actors).into_iter().zip(&state.actor_states);
     states
-        .map(|(name, state)| format!("{name}: {state:?}"))
+        .map(|(name, state)| format!("{name}: {}", Step::text(state)))
         .collect()
 }
 
@@ -126,16 +126,19 @@ where
         component: name(acting, actors.get(acting)),
         action: match action {
             ActorModelAction::Deliver { src, msg, .. } => {
-                format!("receives {msg:?} from {}", who(*src))
+                format!("receives {} from {}", Step::text(msg), who(*src))
             }
             ActorModelAction::Drop(Envelope { src, msg, .. }) => {
-                format!("does not get {msg:?} from {}: it is lost", who(*src))
+                let (msg, from) = (Step::text(msg), who(*src));
+                format!("does not get {msg} from {from}: it is lost")
             }
-            ActorModelAction::Timeout(_, timer) => format!("has its timer {timer:?} run out"),
+            ActorModelAction::Timeout(_, timer) => {
+                format!("has its timer {} run out", Step::text(timer))
+            }
             ActorModelAction::Crash(_) => "crashes".to_owned(),
             ActorModelAction::Recover(_) => "recovers".to_owned(),
             ActorModelAction::SelectRandom { key, random, .. } => {
-                format!("chooses {random:?} for {key}")
+                format!("chooses {} for {key}", Step::text(random))
             }
         },
         ..Step::default()
@@ -158,7 +161,7 @@ where
     step.sent = sent
         .iter()
         .filter(|(_, count)| **count > 0)
-        .map(|((_, dst, msg), _)| format!("{msg:?} to {}", who(*dst)))
+        .map(|((_, dst, msg), _)| format!("{} to {}", Step::text(*msg), who(*dst)))
         .collect();
     let history = Step::changes(&before.history, &after.history);
     step.notes = history

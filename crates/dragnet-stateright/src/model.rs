@@ -84,9 +84,12 @@ impl<M: CheckableModel> Reading<M> {
             component: |_| ComponentId(0),
             components: |_| Vec::new(),
             explain: |model, before, action, after| {
-                Step::of_change(model.format_action(action), before, after)
+                let text = Failure::catch(|| model.format_action(action));
+                // By default that is its `Debug`, which says itself what it fails with.
+                let text = text.unwrap_or_else(|_| Step::text(action));
+                Step::of_change(text, before, after)
             },
-            introduce: |_, state| vec![format!("{state:?}")],
+            introduce: |_, state| vec![Step::text(state)],
         }
     }
 }

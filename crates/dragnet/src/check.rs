@@ -82,7 +82,7 @@ impl<T: Target> Check<T> {
     }
 
     /// What the system is called in verdicts and traces. Inside a test its name is that of the test unless said
-    /// otherwise; a test with two checks gives them names of their own.
+    /// otherwise; a second unnamed check of the test has `#2` behind it, and so on, each with a trace file of its own.
     pub fn named(mut self, name: impl Into<String>) -> Self {
         self.name = Some(name.into());
         self
@@ -186,6 +186,42 @@ impl<T: Target> Check<T> {
         self
     }
 
+    /// How long a step may take: a handler, a property, the successor of a state of a direct system. One that takes longer
+    /// counts as a step that does not return, and is a violation.
+    ///
+    /// Without this a step that has not returned for half a minute makes the verdict inconclusive.
+    ///
+    /// ```
+    /// use dragnet::{Check, Cluster, Context, Node, NodeId};
+    /// use std::time::Duration;
+    ///
+    /// /// Waits for a number that never comes.
+    /// struct Spinner;
+    ///
+    /// impl Node for Spinner {
+    ///     type State = u64;
+    ///     type Msg = ();
+    ///
+    ///     fn on_start(&self, cx: &mut Context<()>) -> u64 {
+    ///         cx.broadcast_to_others(());
+    ///         0
+    ///     }
+    ///
+    ///     fn on_message(&self, number: &mut u64, _from: NodeId, _msg: (), _cx: &mut Context<()>) {
+    ///         while *number != 1 {
+    ///             *number = std::hint::black_box(*number + 2);
+    ///         }
+    ///     }
+    /// }
+    ///
+    /// let verdict = Check::new(Cluster::new(2, |_| Spinner)).patience(Duration::from_millis(200)).run();
+    /// assert!(verdict.violation().unwrap().describe().contains("has not returned for 200ms"));
+    /// ```
+    pub fn patience(mut self, patience: Duration) -> Self {
+        self.options.patience = Some(patience);
+        self
+    }
+
     /// What random walks start from; the same seed gives the same walks.
     pub fn seed(mut self, seed: u64) -> Self {
         self.options.seed = seed;
@@ -279,10 +315,20 @@ impl<T: Target> Check<T> {
 
     /// Why it cannot be explored as it is, if it cannot.
     pub(crate) fn objection(&self) -> Option<String> {
+        if cfg!(panic = "abort") {
+            return Some(
+                "panics of the program and limits end a step by unwinding: build with panic = \"unwind\"".to_owned(),
+            );
+        }
         if self.options.keep_state && !self.target.can_be_saved() {
             return Some(
                 "its states cannot be written; only those of a cluster that is `.serializable()` can"
                     .to_owned(),
+            );
+        }
+        if self.options.patience.is_some() && self.target.kind() == "threads" {
+            return Some(
+                "a program with threads has a patience of its own, `Threads::patience`; leave this one out".to_owned(),
             );
         }
         if self.options.exact && self.target.kind() == "threads" {

@@ -74,12 +74,13 @@
 //! [`time`](mod@time), [`hint`](mod@hint) and [`thread_local!`] are stand-ins for those of `std`. Under a check each
 //! operation on them is a place where another thread may go on; everywhere else they do what the real ones do. Without the
 //! feature they are the real ones, so a program can use them always. So can it use [`process`], [`future`], [`rand`],
-//! [`choose`] and [`cell`](mod@cell), which `std` has nothing like.
+//! [`choose`], [`cell`](mod@cell) and [`arc`](mod@arc), which `std` has nothing like.
 //!
 //! `rand_core`: the generator of [`rand`] is one for the crate `rand`.
 
 mod catalog;
 mod check;
+mod coarse_hash;
 mod explore;
 pub mod future;
 mod named;
@@ -90,6 +91,8 @@ mod plain;
 pub mod process;
 mod property;
 pub mod rand;
+mod signals;
+mod step_guard;
 mod sterile;
 mod system;
 mod tables;
@@ -103,9 +106,11 @@ pub use check::{AnyCheck, Check};
 pub use explore::{Control, Progress};
 pub use options::{Engine, Options, Pruning, Reduction};
 #[cfg(not(feature = "threads"))]
-pub use plain::{cell, choose};
+pub use plain::{arc, cell, choose};
 #[cfg(not(feature = "threads"))]
 pub use std::{hint, net, sync, thread, thread_local, time};
+#[doc(hidden)]
+pub use step_guard::{end_process, end_process_if_stopped_in_exit};
 pub use system::{ComponentId, EventKind, Failure, FailureKind, Successor, System};
 pub use target::nodes::{
     ByDebug, BySerde, Cluster, Context, Determinism, Digest, DigestOf, Digested, Either, Faults,
@@ -115,7 +120,7 @@ pub use target::nodes::{
 };
 #[cfg(feature = "threads")]
 pub use target::threads::{
-    Moment, Moments, Threads, Turn, cell, choose, hint, net, sync, thread, time,
+    Moment, Moments, Threads, Turn, arc, cell, choose, hint, net, sync, thread, time,
 };
 pub use target::{NodeWork, Setting, Target, Watch};
 pub use trace::{

@@ -25,6 +25,9 @@ pub struct Options {
     pub memory: Option<u64>,
     /// How long the search may take.
     pub time: Option<Duration>,
+    /// How long a step of the program may take before it counts as one that does not return, which is a violation then;
+    /// `None` means half a minute, after which the verdict is inconclusive.
+    pub patience: Option<Duration>,
     /// What random walks start from.
     pub seed: u64,
     /// How many random walks are made.
@@ -52,6 +55,7 @@ impl Default for Options {
             depth: None,
             memory: None,
             time: None,
+            patience: None,
             seed: 0,
             walks: 100_000,
             priority_changes: 2,

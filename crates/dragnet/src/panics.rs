@@ -6,6 +6,7 @@ use std::panic::{self, AssertUnwindSafe, PanicHookInfo};
 use std::sync::Once;
 
 use crate::system::{Failure, FailureKind};
+use crate::trace::short_type_name;
 
 thread_local! {
     static CATCHING: Cell<bool> = const { Cell::new(false) };
@@ -21,6 +22,25 @@ pub(crate) fn catch<T>(code: impl FnOnce() -> T) -> Result<T, Failure> {
     let result = panic::catch_unwind(AssertUnwindSafe(code));
     CATCHING.set(outer);
     result.map_err(failure)
+}
+
+/// Runs code that calls the implementation of `name`, a trait, for `T`; a panic comes back as a failure that says so.
+pub(crate) fn catch_in<T: ?Sized, R>(name: &str, code: impl FnOnce() -> R) -> Result<R, Failure> {
+    catch(code).map_err(|failure| in_implementation::<T>(name, failure))
+}
+
+/// The failure that a panic in an implementation of a trait for `T` is.
+#[cold]
+pub(crate) fn in_implementation<T: ?Sized>(name: &str, failure: Failure) -> Failure {
+    match failure.kind() {
+        FailureKind::Panic => {
+            let type_name = short_type_name::<T>();
+            let message = format!("{name} of {type_name} panicked: {}", failure.message());
+            let location = failure.location().map(str::to_owned);
+            Failure::new(FailureKind::Fault, message, location)
+        }
+        _ => failure,
+    }
 }
 
 /// Runs code of the program under test that catches panics itself, and keeps them off the terminal.
@@ -53,14 +73,35 @@ pub(crate) fn raise(failure: Failure) -> ! {
     panic::resume_unwind(Box::new(failure))
 }
 
+/// Gives up because of a limit of the checker, which is never blamed on the program: the verdict is inconclusive, with
+/// this message.
+pub(crate) fn limit(message: impl Into<String>) -> ! {
+    raise(Failure::new(FailureKind::Limit, message.into(), None))
+}
+
+/// Runs code of the checker itself; the [limit] that it gives up at, if it does, comes back as a failure. Every other panic
+/// goes on.
+pub(crate) fn catch_limit<T>(code: impl FnOnce() -> T) -> Result<T, Failure> {
+    let result = panic::catch_unwind(AssertUnwindSafe(code));
+    result.map_err(|payload| match payload.downcast::<Failure>() {
+        Ok(failure) if failure.kind() == FailureKind::Limit => *failure,
+        Ok(failure) => raise(*failure),
+        Err(payload) => panic::resume_unwind(payload),
+    })
+}
+
 /// Hands every panic outside [`catch`] to the hook that was there before.
 fn install_hook() {
     static INSTALLED: Once = Once::new();
     INSTALLED.call_once(|| {
         let before = panic::take_hook();
         panic::set_hook(Box::new(move |info: &PanicHookInfo<'_>| {
+            let is_fatal = is_fatal(info);
+            if is_fatal {
+                crate::step_guard::expect_abort();
+            }
             #[cfg(feature = "threads")]
-            crate::target::threads::world::panic_that_ends_the_process(is_fatal(info));
+            crate::target::threads::world::panic_that_ends_the_process(is_fatal);
             if CATCHING.get() {
                 #[cfg(feature = "threads")]
                 crate::target::threads::world::note_panic();
@@ -73,7 +114,6 @@ fn install_hook() {
 }
 
 /// Whether the process ends with a panic, because it comes where nothing can unwind. `std` says so only in words.
-#[cfg(feature = "threads")]
 fn is_fatal(info: &PanicHookInfo<'_>) -> bool {
     let said = message(info.payload());
     said == "panic in a destructor during cleanup"
@@ -96,6 +136,17 @@ pub(crate) fn message(payload: &(dyn Any + Send)) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_limit_is_caught_and_other_panics_go_on() {
+        let failure = catch_limit(|| -> () { limit("too many") }).unwrap_err();
+        assert_eq!(
+            (failure.kind(), failure.message()),
+            (FailureKind::Limit, "too many")
+        );
+        let failure = catch(|| catch_limit(|| -> () { panic!("a mistake") })).unwrap_err();
+        assert_eq!(failure.message(), "a mistake");
+    }
 
     #[test]
     fn a_panic_keeps_its_message_and_place() {

@@ -6,8 +6,9 @@
 use std::fmt::{self, Debug, Display};
 use std::hash::Hash;
 
+use crate::coarse_hash::CoarseHash;
 use crate::panics;
-use crate::trace::{Effect, Fingerprint, Key, Step};
+use crate::trace::{Effect, Fingerprint, Key, Step, debug};
 
 /// A transition system that Dragnet can explore: states, and in each state a fixed list of enabled events.
 ///
@@ -93,40 +94,48 @@ pub trait System: Send + Sync {
     ) {
         scratch.clear();
         self.events(state, scratch);
-        out.extend(scratch.iter().enumerate().map(|(position, event)| {
-            let next = panics::catch(|| self.next(state, event)).and_then(|next| next);
-            Successor { position, next }
-        }));
+        let mut events = scratch.iter().enumerate();
+        let mut taken = 0;
+        // Entered once for all, and again after each event in which the program panics.
+        while let Err(failure) = panics::catch(|| {
+            for (position, event) in &mut events {
+                taken = position;
+                let next = self.next(state, event);
+                out.push(Successor { position, next });
+            }
+        }) {
+            out.push(Successor {
+                position: taken,
+                next: Err(failure),
+            });
+        }
     }
 
     /// Takes steps from `start`, each the position of an event among those enabled, as far as there are such events: each
-    /// event with the state after it, or how the program fails.
-    ///
-    /// A system whose states are expensive may do this in one go.
+    /// event with the state after it, or how the program fails. Only a system whose states are expensive does this in one
+    /// go.
     #[doc(hidden)]
-    fn follow(&self, start: &Self::State, positions: &[usize]) -> Vec<Followed<Self>> {
-        let mut followed: Vec<Followed<Self>> = Vec::with_capacity(positions.len());
-        let mut events = Vec::new();
-        for &position in positions {
-            let last = followed.last().map(|(_, after)| after);
-            let Ok(before) = last.map_or(Ok(start), Result::as_ref) else {
-                break;
-            };
-            events.clear();
-            self.events(before, &mut events);
-            let Some(event) = events.get(position) else {
-                break;
-            };
-            let after = panics::catch(|| self.next(before, event)).and_then(|after| after);
-            followed.push((event.clone(), after));
-        }
-        followed
+    fn follow(&self, _start: &Self::State, _positions: &[usize]) -> Option<Vec<Followed<Self>>> {
+        None
     }
 
-    /// What an exploration has learnt of the program that decides which events are enabled, for
-    /// [`recall`](System::recall) in another process.
+    /// Whether states consist of parts that the system itself compares by equality, and are told apart by nothing else.
+    /// Then unequal states with one fingerprint come of unequal parts with one hash, which
+    /// [`coarse_hash`](System::coarse_hash) reports.
     #[doc(hidden)]
-    fn lessons(&self) -> Vec<String> {
+    const COMPARES_PARTS: bool = false;
+
+    /// Two unequal parts of states with one hash, if there were any so far.
+    #[doc(hidden)]
+    fn coarse_hash(&self) -> Option<CoarseHash> {
+        None
+    }
+
+    /// The part of what an exploration has learnt of the program that decides which events are enabled along an execution,
+    /// for [`recall`](System::recall) in another process. It follows from the execution alone, which is given by positions as
+    /// in [`follow`](System::follow).
+    #[doc(hidden)]
+    fn lessons(&self, _positions: &[usize]) -> Vec<String> {
         Vec::new()
     }
 
@@ -182,13 +191,19 @@ pub trait System: Send + Sync {
         event: &Self::Event,
         after: Option<&Self::State>,
     ) -> Step {
-        Step::of_change(format!("{event:?}"), before, after)
+        Step::of_change(debug(event), before, after)
     }
 
     /// Runs the program's own code for `event` once more, for whoever watches: breakpoints are hit and what it prints is
     /// seen.
     fn reenact(&self, state: &Self::State, event: &Self::Event) {
         let _ = self.next(state, event);
+    }
+
+    /// Whether the target itself notices steps of its program that do not return.
+    #[doc(hidden)]
+    fn guards_steps(&self) -> bool {
+        false
     }
 
     /// Whether an execution is shown with a lane for each component, because they take turns in one process.
@@ -204,7 +219,7 @@ pub trait System: Send + Sync {
 
     /// A start state as a person wants to read it in front of a counterexample: one line a component.
     fn introduce(&self, state: &Self::State) -> Vec<String> {
-        vec![format!("{state:?}")]
+        vec![debug(state)]
     }
 }
 
@@ -272,6 +287,15 @@ pub enum FailureKind {
     Nondeterminism,
     /// What the code did is wrong in itself: a data race, a stack that overflows, a wait for something real.
     Fault,
+    /// A limit of the checker itself, not of the program: the verdict is inconclusive.
+    Limit,
+}
+
+impl FailureKind {
+    /// Whether the program under test is to blame. A check is never violated by any other failure.
+    pub(crate) fn is_violation(self) -> bool {
+        !matches!(self, Self::Nondeterminism | Self::Limit)
+    }
 }
 
 impl Failure {
@@ -325,7 +349,7 @@ impl Display for Failure {
             FailureKind::Assertion => "assertion failed: ",
             FailureKind::Panic => "panicked: ",
             FailureKind::Nondeterminism => "not deterministic: ",
-            FailureKind::Fault => "",
+            FailureKind::Fault | FailureKind::Limit => "",
         };
         write!(f, "{what}{}", self.message())?;
         match self.location() {

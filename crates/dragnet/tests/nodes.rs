@@ -453,6 +453,7 @@ fn a_state_outside_the_bounds_is_not_part_of_the_space() {
 fn random_walks_are_the_same_for_the_same_seed_and_any_number_of_threads() {
     let found = |threads, seed| {
         let verdict = counters(|cx| cx.assert(false, "three"))
+            .named("counters")
             .engine(Engine::Random)
             .seed(seed)
             .threads(threads)

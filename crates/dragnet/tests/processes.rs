@@ -104,7 +104,8 @@ fn a_failing_test_says_how_to_run_its_trace_again_and_the_trace_lets_the_program
         .lines()
         .find(|line| line.contains("DRAGNET_REPLAY="))
         .expect(&printed);
-    assert!(line.ends_with(&format!("cargo test {name}")), "{line}");
+    let command = format!("cargo test {name} -- --exact");
+    assert!(line.ends_with(&command), "{line}");
     let trace = line
         .trim()
         .strip_prefix("DRAGNET_REPLAY=")
@@ -132,4 +133,79 @@ fn a_failing_test_says_how_to_run_its_trace_again_and_the_trace_lets_the_program
         "each step speaks once:\n{printed}"
     );
     assert!(text(&replayed.stderr).contains("on standard error too"));
+}
+
+/// Greets, and hears no more than it is told.
+fn unnamed(most: usize) -> Check<Cluster<Chatty>> {
+    Check::new(Cluster::new(2, |_| Chatty)).always("not so many", move |s| {
+        s.nodes().all(|heard| heard.len() <= most)
+    })
+}
+
+/// The line of a failed test's output that runs its trace again: the trace, and the arguments of `cargo test`.
+fn command_in(printed: &str) -> (String, Vec<String>) {
+    let line = printed
+        .lines()
+        .find_map(|line| line.trim().strip_prefix("DRAGNET_REPLAY="))
+        .expect(printed);
+    let (trace, arguments) = line.split_once(" cargo test ").expect(line);
+    let arguments = arguments.split(' ').map(str::to_owned);
+    (trace.to_owned(), arguments.collect())
+}
+
+/// Runs this file's tests as `cargo test` with these arguments does.
+fn cargo_test(arguments: &[String], trace: &str) -> Output {
+    Command::new(env::current_exe().unwrap())
+        .args(arguments.iter().filter(|argument| *argument != "--"))
+        .env("DRAGNET_CHILD", "1")
+        .env("DRAGNET_REPLAY", trace)
+        .output()
+        .unwrap()
+}
+
+#[test]
+fn the_second_unnamed_check_of_a_test_has_a_trace_of_its_own_that_replays() {
+    let name = "the_second_unnamed_check_of_a_test_has_a_trace_of_its_own_that_replays";
+    if is_child() {
+        unnamed(2).run().assert_holds();
+        let found = unnamed(1).run();
+        // A test can ask for the counterexample of any of its checks again.
+        let trace = &found.counterexample().unwrap().trace;
+        unnamed(1).replay(trace).unwrap();
+        assert!(unnamed(0).run().violation().is_some());
+        found.assert_holds();
+        return;
+    }
+    let printed = text(&child(name, None).stderr);
+    let (trace, arguments) = command_in(&printed);
+    assert!(trace.contains(&format!("/{name}-2-")), "{trace}");
+    assert!(printed.contains(&format!("{name}#2 violated")), "{printed}");
+
+    let replayed = text(&cargo_test(&arguments, &trace).stdout);
+    assert!(
+        replayed.contains(&format!("steps of `{name}#2`")),
+        "{replayed}"
+    );
+    assert!(!replayed.contains("has changed"), "{replayed}");
+}
+
+#[test]
+fn a_replay_runs_one_test() {
+    if is_child() {
+        unnamed(1).run().assert_holds();
+        return;
+    }
+    let printed = text(&child("a_replay_runs_one_test", None).stderr);
+    let (trace, arguments) = command_in(&printed);
+    let replayed = text(&cargo_test(&arguments, &trace).stdout);
+    assert!(replayed.contains("running 1 test\n"), "{replayed}");
+    assert!(
+        replayed.contains("steps of `a_replay_runs_one_test`"),
+        "{replayed}"
+    );
+}
+
+#[test]
+fn a_replay_runs_one_test_and_not_this_one() {
+    // The name begins as that of the test above does.
 }

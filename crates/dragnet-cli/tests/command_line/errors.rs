@@ -227,14 +227,14 @@ fn a_trace_that_cannot_be_written_is_refused_before_the_search() {
 }
 
 #[test]
-fn when_the_default_trace_file_cannot_be_written_the_verdict_is_not_lost() {
+fn a_violation_whose_trace_cannot_be_written_is_still_one() {
     let place = Place::new();
     fs::create_dir(place.path().join("tree-forwards-early.trace.json")).expect("a directory");
     let run = place.run("check tree --bug forwards-early");
     assert_says(&run.stdout, &["Counterexample", "tree violated"]);
     assert!(!run.stdout.contains("run it again"), "{}", run.stdout);
     assert_says(
-        run.error_line(),
+        run.error_line_beside(VIOLATED),
         &[
             "cannot write the trace tree-forwards-early.trace.json",
             "--trace",
@@ -243,7 +243,26 @@ fn when_the_default_trace_file_cannot_be_written_the_verdict_is_not_lost() {
     let json = place.run("check tree --bug forwards-early --json");
     assert_eq!(json.json()["verdict"], "violated");
     assert!(json.json()["trace"].is_null());
-    assert_says(json.error_line(), &["cannot write the trace"]);
+    assert_says(
+        json.error_line_beside(VIOLATED),
+        &["cannot write the trace"],
+    );
+}
+
+#[test]
+fn a_full_disk_behind_standard_output_hides_no_violation() {
+    let full = fs::File::options()
+        .write(true)
+        .open("/dev/full")
+        .expect("/dev/full");
+    let place = Place::new();
+    let run = Run::of(
+        place
+            .dragnet("check tree --bug forwards-early")
+            .stdout(full),
+    );
+    assert_says(run.error_line_beside(VIOLATED), &["standard output"]);
+    assert_eq!(place.files(), ["tree-forwards-early.trace.json"]);
 }
 
 #[test]

@@ -14,7 +14,6 @@ pub(crate) const HOLDS: i32 = 0;
 pub(crate) const VIOLATED: i32 = 1;
 pub(crate) const BAD_INPUT: i32 = 2;
 pub(crate) const INCONCLUSIVE: i32 = 3;
-pub(crate) const INTERRUPTED: i32 = 130;
 
 /// A directory to run in, which goes away with its traces.
 pub(crate) struct Place(TempDir);
@@ -97,7 +96,13 @@ impl Run {
 
     #[track_caller]
     pub(crate) fn error_line(&self) -> &str {
-        assert_eq!(self.status, BAD_INPUT, "{}", self.stderr);
+        self.error_line_beside(BAD_INPUT)
+    }
+
+    /// The one line of an error in a run that ends with `status`.
+    #[track_caller]
+    pub(crate) fn error_line_beside(&self, status: i32) -> &str {
+        assert_eq!(self.status, status, "{}", self.stderr);
         let line = self
             .stderr
             .strip_prefix("error: ")

@@ -161,6 +161,7 @@ fn json_of_a_node_system_has_every_field_in_order() {
             "seconds",
             "peak_memory_bytes",
             "collision_probability",
+            "coarse_hash",
             "idle_deliveries",
             "local_states",
             "handler_runs",
@@ -185,6 +186,7 @@ fn json_of_a_node_system_has_every_field_in_order() {
         "property",
         "violation",
         "reason",
+        "coarse_hash",
         "length",
         "shortest",
         "trace",
@@ -215,6 +217,18 @@ fn json_of_a_direct_system_has_no_nodes_to_tell_of() {
     assert!(verdict.get("local_states").is_none());
     assert!(verdict.get("handler_runs").is_none());
     assert!(verdict.get("seed").is_none());
+    assert!(verdict.get("sampled_states").is_none());
+}
+
+#[test]
+fn a_direct_system_says_how_many_of_its_states_were_compared() {
+    let place = Place::new();
+    let run = place.expect("check two-phase-commit-model --set rms=3 --json", HOLDS);
+    let verdict = run.json();
+    assert_eq!(verdict["sampled_states"], verdict["states"]);
+    let run = place.expect("check two-phase-commit-model --set rms=3", HOLDS);
+    let kept = format!("{} states were kept and compared", verdict["states"]);
+    assert_says(&run.stdout, &[&kept]);
 }
 
 #[test]

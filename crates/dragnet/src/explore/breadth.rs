@@ -13,9 +13,10 @@ use std::{mem, thread};
 
 use super::crew::with_crew;
 use super::limits::Gauge;
-use super::path::{Execution, Finding, Wrong};
+use super::path::{Execution, Finding, Path, Wrong};
 use super::store::Store;
 use super::walk::{Explored, LeftOut, Space};
+use crate::step_guard;
 use crate::system::{Successor, System};
 use crate::tables::{Chunk, Upsert};
 use crate::trace::Fingerprint;
@@ -127,18 +128,21 @@ impl<S: System, K: Store<S>> Breadth<'_, S, K> {
     fn start(&self, finding: &mut Option<Finding>) -> Result<(), Explored> {
         let initial = self.space.initial()?;
         let mut chunk = Chunk::new(self.space.domain);
-        for (_, state) in initial {
-            let fingerprint = self.space.fingerprint(&state);
+        for (start, state) in initial {
+            let failed = |failure| Explored::found(Path::starting(start), Wrong::Failed(failure));
+            let fingerprint = self.space.identify(self.store, &state).map_err(failed)?;
             let root = Fingerprint(0);
-            if self
+            let visit = self
                 .store
-                .visit(&state, fingerprint, value(0, root), |old, _| old)
-                != Upsert::New
-            {
+                .visit(&state, fingerprint, value(0, root), |old, _| old);
+            if visit.map_err(failed)? != Upsert::New {
                 continue;
             }
             self.gauge.add(1, 0);
             self.gauge.frontier.fetch_add(1, Ordering::Relaxed);
+            if self.gauge.must_end() {
+                break;
+            }
             if let Some(wrong) = self.space.judge(&state) {
                 Finding::keep_least(finding, Finding::at(0, fingerprint, wrong));
             }
@@ -166,7 +170,7 @@ impl<S: System, K: Store<S>> Breadth<'_, S, K> {
         let mut grown = Chunk::new(self.space.domain);
         loop {
             self.space.quiesce(worker);
-            if self.gauge.must_end() {
+            if self.gauge.must_end() || self.space.ends_at_first && harvest.finding.is_some() {
                 break;
             }
             let Some(chunk) = self.current.lock().unwrap().pop() else {
@@ -183,6 +187,17 @@ impl<S: System, K: Store<S>> Breadth<'_, S, K> {
                     self.space.system.anticipate(ahead);
                 }
                 self.expand(level, state, &mut events, &mut batch, &mut harvest.finding);
+                let found = harvest.finding.as_ref();
+                if found.is_some_and(|found| !found.wrong.is_violation()) {
+                    // The other states of the chunk would meet the same limit.
+                    break;
+                }
+                if self.space.ends_at_first {
+                    self.settle(level, &mut batch, &mut grown, &mut harvest);
+                    if harvest.finding.is_some() {
+                        break;
+                    }
+                }
                 if batch.born.len() >= BATCH {
                     self.settle(level, &mut batch, &mut grown, &mut harvest);
                 }
@@ -215,7 +230,13 @@ impl<S: System, K: Store<S>> Breadth<'_, S, K> {
         batch: &mut Batch<S::State>,
         finding: &mut Option<Finding>,
     ) {
-        let parent = self.space.fingerprint(state);
+        let parent = match self.space.fingerprint(state) {
+            Ok(parent) => parent,
+            Err(failure) => {
+                let found = Finding::at(level, Fingerprint(0), Wrong::Failed(failure));
+                return Finding::keep_least(finding, found);
+            }
+        };
         let wrong = self.space.expand(state, events, &mut batch.born);
         batch.parents.resize(batch.born.len(), parent);
         if let Some(wrong) = wrong {
@@ -232,16 +253,8 @@ impl<S: System, K: Store<S>> Breadth<'_, S, K> {
         grown: &mut Chunk<S::State>,
         harvest: &mut Harvest,
     ) {
-        batch.fingerprints.clear();
-        batch.fingerprints.extend(batch.born.iter().map(|born| {
-            // Whatever failed is looked up nowhere.
-            let fingerprint = match &born.next {
-                Ok(state) => self.space.fingerprint(state),
-                Err(_) => Fingerprint(0),
-            };
-            self.store.prefetch(fingerprint);
-            fingerprint
-        }));
+        self.space
+            .identify_each(self.store, &mut batch.born, &mut batch.fingerprints);
         // The new ones gather in front.
         let mut new = 0;
         for at in 0..batch.born.len() {
@@ -287,26 +300,28 @@ impl<S: System, K: Store<S>> Breadth<'_, S, K> {
         parent: Fingerprint,
         harvest: &mut Harvest,
     ) -> Fate {
-        let state = match &born.next {
-            Ok(state) => state,
+        let visit = match &born.next {
+            Ok(state) => {
+                let value = value(level + 1, parent);
+                self.store
+                    .try_visit(state, fingerprint, value, least_parent)
+            }
+            Err(failure) => Err(failure.clone()),
+        };
+        let visit = match visit {
+            Ok(Some(visit)) => visit,
+            Ok(None) => return Fate::Late,
             Err(failure) => {
                 harvest.transitions += 1;
                 let found = Finding {
                     level,
                     state: parent,
                     event: Some(born.position),
-                    wrong: Wrong::Failed(failure.clone()),
+                    wrong: Wrong::Failed(failure),
                 };
                 Finding::keep_least(&mut harvest.finding, found);
                 return Fate::Done;
             }
-        };
-        let value = value(level + 1, parent);
-        let visit = self
-            .store
-            .try_visit(state, fingerprint, value, least_parent);
-        let Some(visit) = visit else {
-            return Fate::Late;
         };
         harvest.transitions += 1;
         if visit == Upsert::New {
@@ -346,15 +361,17 @@ impl<S: System, K: Store<S>> Breadth<'_, S, K> {
             for mut born in born.drain(..) {
                 deeper |= self.space.admits(&mut born.next)
                     && !born.next.is_ok_and(|state| {
-                        let fingerprint = self.space.fingerprint(&state);
-                        self.store.contains(&state, fingerprint)
+                        let fingerprint = self.space.identify(self.store, &state);
+                        fingerprint
+                            .is_ok_and(|fingerprint| self.store.contains(&state, fingerprint))
                     });
             }
             // What is wrong with the state itself is still within the bound.
             if let Some(wrong) = wrong {
+                let fingerprint = self.space.fingerprint(state);
                 let found = Finding {
                     level: self.gauge.depth.load(Ordering::Relaxed),
-                    state: self.space.fingerprint(state),
+                    state: fingerprint.unwrap_or(Fingerprint(0)),
                     event: None,
                     wrong,
                 };
@@ -372,10 +389,14 @@ impl<S: System, K: Store<S>> Breadth<'_, S, K> {
     }
 
     fn report(&self, found: &Finding) -> Explored {
+        if !found.wrong.is_violation() {
+            return Explored::found(Path::starting(0), found.wrong.clone());
+        }
+        step_guard::report();
         self.gauge.reach(found.length());
         let levels = self.way_to(found.state, found.level);
         let ends = |state: &S::State| self.space.shows(state, found.event, &found.wrong);
-        match Execution::through(self.space.system, &levels, self.space.key, ends) {
+        match Execution::through(self.space, &levels, ends) {
             Some(mut path) => {
                 path.events.extend(found.event);
                 Explored::found(path, found.wrong.clone())
@@ -398,14 +419,13 @@ impl<S: System, K: Store<S>> Breadth<'_, S, K> {
                 parents.extend(self.store.with_prefix(prefix, PARENT_BITS));
             }
             parents.retain(|(_, value)| value >> PARENT_BITS == (level + 1).min(DEEPEST));
+            // Where whole states are kept, several can have one fingerprint, each with a parent of its own.
             parents.sort_unstable();
-            parents.dedup_by_key(|(fingerprint, _)| *fingerprint);
-            levels.push(
-                parents
-                    .iter()
-                    .map(|(fingerprint, _)| *fingerprint)
-                    .collect(),
-            );
+            parents.dedup();
+            let fingerprints = parents.iter().map(|(fingerprint, _)| *fingerprint);
+            let mut fingerprints: Vec<Fingerprint> = fingerprints.collect();
+            fingerprints.dedup();
+            levels.push(fingerprints);
             children = parents;
         }
         levels.reverse();

@@ -71,8 +71,7 @@ impl<T: Send, W: Fn(usize) -> T + Sync> Crew<'_, '_, T, W> {
         if !self.started.replace(true) {
             for worker in 1..self.workers {
                 let (meeting, work) = (self.meeting, self.work);
-                let serve = move || quiet::silence_tracing(|| meeting.serve(worker, work));
-                self.scope.spawn(serve);
+                quiet::spawn_worker(self.scope, move || meeting.serve(worker, work));
             }
         }
         let meeting = self.meeting;

@@ -19,7 +19,7 @@ use super::limits::Gauge;
 use super::path::{Path, Wrong};
 use super::store::Store;
 use super::walk::{Explored, LeftOut, Space};
-use crate::system::{Successor, System};
+use crate::system::{Failure, Successor, System};
 use crate::tables::{PRESENT, Upsert};
 use crate::trace::Fingerprint;
 
@@ -50,12 +50,20 @@ pub(crate) fn explore<S: System, K: Store<S>>(
         Err(explored) => return explored,
     };
     for (start, state) in initial {
-        let fingerprint = space.fingerprint(&state);
-        let arrival = search.arrive(&state, fingerprint, 0);
+        let arrival = space
+            .identify(store, &state)
+            .and_then(|fingerprint| search.arrive(&state, fingerprint, 0));
+        let arrival = match arrival {
+            Ok(arrival) => arrival,
+            Err(failure) => return Explored::found(Path::starting(start), Wrong::Failed(failure)),
+        };
         if matches!(arrival, Arrival::Known) {
             continue;
         }
         gauge.add(u64::from(matches!(arrival, Arrival::New)), 0);
+        if gauge.must_end() {
+            return Explored::to_the_end(gauge);
+        }
         let path = Path {
             start,
             events: Vec::new(),
@@ -111,10 +119,13 @@ struct Frame {
     taken: Option<usize>,
 }
 
+/// A state beyond the bound: its fingerprint, and the state itself where whole states are compared.
+type Beyond<T> = (Fingerprint, Option<T>);
+
 /// What a worker brings back.
-struct Harvest {
+struct Harvest<T> {
     found: Option<(Path, Wrong)>,
-    beyond: Vec<Fingerprint>,
+    beyond: Vec<Beyond<T>>,
     overflow: bool,
 }
 
@@ -134,7 +145,7 @@ struct Walker<'w, S: System, K> {
     states: u64,
     transitions: u64,
     deepest: u64,
-    beyond: Vec<Fingerprint>,
+    beyond: Vec<Beyond<S::State>>,
     overflow: bool,
 }
 
@@ -155,9 +166,9 @@ impl<S: System, K: Store<S>> Depth<'_, S, K> {
             overflow |= harvest.overflow;
         }
         let mut explored = Explored::to_the_end(self.gauge);
-        let unreached = |fingerprint: &Fingerprint| {
-            let same = self.store.with_prefix(fingerprint.0, 64);
-            same.is_empty()
+        let unreached = |(fingerprint, state): &Beyond<S::State>| match state {
+            Some(state) => !self.store.contains(state, *fingerprint),
+            None => self.store.with_prefix(fingerprint.0, 64).is_empty(),
         };
         if explored.left_out.is_none() && (overflow || beyond.iter().any(unreached)) {
             explored.left_out = Some(LeftOut::Deeper);
@@ -165,7 +176,7 @@ impl<S: System, K: Store<S>> Depth<'_, S, K> {
         explored
     }
 
-    fn work(&self, worker: usize) -> Harvest {
+    fn work(&self, worker: usize) -> Harvest<S::State> {
         let mut walker = Walker {
             search: self,
             worker,
@@ -210,18 +221,24 @@ impl<S: System, K: Store<S>> Depth<'_, S, K> {
         self.found.load(Ordering::Relaxed) || self.gauge.must_end()
     }
 
-    fn arrive(&self, state: &S::State, fingerprint: Fingerprint, depth: u64) -> Arrival {
+    fn arrive(
+        &self,
+        state: &S::State,
+        fingerprint: Fingerprint,
+        depth: u64,
+    ) -> Result<Arrival, Failure> {
         let depth = if self.bound.is_some() {
             depth + 1
         } else {
             PRESENT
         };
-        match self.store.visit(state, fingerprint, depth, u64::min) {
+        let visit = self.store.visit(state, fingerprint, depth, u64::min)?;
+        Ok(match visit {
             Upsert::New => Arrival::New,
             Upsert::Old(Some(known)) if known <= depth => Arrival::Known,
             Upsert::Old(None) if self.bound.is_none() => Arrival::Known,
             Upsert::Old(_) => Arrival::Nearer,
-        }
+        })
     }
 }
 
@@ -283,15 +300,8 @@ impl<S: System, K: Store<S>> Walker<'_, S, K> {
             self.born.clear();
             return stuck;
         }
-        self.fingerprints.clear();
-        for born in &self.born {
-            let fingerprint = match &born.next {
-                Ok(state) => search.space.fingerprint(state),
-                Err(_) => Fingerprint(0),
-            };
-            search.store.prefetch(fingerprint);
-            self.fingerprints.push(fingerprint);
-        }
+        let (born, fingerprints) = (&mut self.born, &mut self.fingerprints);
+        search.space.identify_each(search.store, born, fingerprints);
         let first = self.children.len();
         let mut wrong = None;
         for (born, &fingerprint) in self.born.drain(..).zip(&self.fingerprints) {
@@ -303,7 +313,10 @@ impl<S: System, K: Store<S>> Walker<'_, S, K> {
                 match next {
                     Ok(state) if search.store.contains(&state, fingerprint) => {}
                     // Perhaps a state within the bound, which is still to be met.
-                    Ok(_) if self.beyond.len() < BEYOND => self.beyond.push(fingerprint),
+                    Ok(state) if self.beyond.len() < BEYOND => {
+                        let state = K::IS_EXACT.then_some(state);
+                        self.beyond.push((fingerprint, state));
+                    }
                     _ => self.overflow = true,
                 }
                 continue;
@@ -317,9 +330,13 @@ impl<S: System, K: Store<S>> Walker<'_, S, K> {
                 }
             };
             match search.arrive(&state, fingerprint, depth + 1) {
-                Arrival::Known => continue,
-                Arrival::Nearer => {}
-                Arrival::New => {
+                Err(failure) => {
+                    wrong = Some((position, Wrong::Failed(failure)));
+                    break;
+                }
+                Ok(Arrival::Known) => continue,
+                Ok(Arrival::Nearer) => {}
+                Ok(Arrival::New) => {
                     self.states += 1;
                     self.deepest = self.deepest.max(depth + 1);
                     wrong = search.space.judge(&state).map(|wrong| (position, wrong));

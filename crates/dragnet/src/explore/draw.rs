@@ -11,7 +11,11 @@
 //!   earlier rounds, which is the same with any number of workers.
 //! - A component may have several events, such as messages that can be received, or ways in which a wait can end. Among its
 //!   events it is drawn evenly.
-//! - A thread that yields falls behind all others, since it may wait for them.
+//! - Walks end although the thread with the highest priority may wait in a loop. A spin loop blocks its thread as long as
+//!   nothing changes that it reads (`target::threads::going_round`). Other loops that yield are fair only beyond the
+//!   k steps of the bound, the longest walk of earlier rounds: from there on a thread that yields falls behind all others. The
+//!   first walk, before which no k is known, is fair from the start. Within k steps yields and sleeps change no priority,
+//!   without which the bound would not hold for programs that have them.
 
 use std::ops::Range;
 
@@ -33,7 +37,7 @@ impl Walks {
     /// The numbers of the walks of each round. A round begins when all walks of those before it are over.
     pub(super) fn rounds(&self) -> impl Iterator<Item = Range<u64>> {
         let ends = match self.priority_changes {
-            None | Some(0) => &ROUNDS[ROUNDS.len() - 1..],
+            None => &ROUNDS[ROUNDS.len() - 1..],
             Some(_) => &ROUNDS[..],
         };
         let count = self.count;
@@ -53,6 +57,7 @@ impl Walks {
             Priorities {
                 of: Vec::new(),
                 steps: 0,
+                fair_from: steps,
                 changes: (0..count).map(|_| change()).collect(),
                 last: LAST,
             }
@@ -72,15 +77,17 @@ struct Priorities {
     of: Vec<u64>,
     /// How many steps have been taken,
     steps: u64,
-    /// and after how many of them who has just gone on falls behind.
+    /// after how many of them who has just gone on falls behind,
     changes: Vec<u64>,
-    /// The lowest that somebody has who has stepped aside.
+    /// and after how many of them who yields does.
+    fair_from: u64,
+    /// The lowest that somebody has who has yielded since then.
     last: u64,
 }
 
 /// Priorities that components begin with are higher than this,
 const FIRST: u64 = 1 << 63;
-/// those of who has fallen behind than this, and those of who has stepped aside are lower.
+/// those of who has fallen behind than this, and those of who has yielded beyond the bound are lower.
 const LAST: u64 = 1 << 62;
 
 impl Priorities {
@@ -122,14 +129,14 @@ impl Lot {
         next.expect("something is enabled").0
     }
 
-    /// A component has gone on, perhaps to step aside for others.
-    pub(super) fn went_on(&mut self, component: usize, stepped_aside: bool) {
+    /// A component has gone on, perhaps to yield.
+    pub(super) fn went_on(&mut self, component: usize, yields: bool) {
         let Self { draw, priorities } = self;
         let Some(priorities) = priorities else {
             return;
         };
         priorities.steps += 1;
-        if stepped_aside {
+        if yields && priorities.steps > priorities.fair_from {
             priorities.last -= 1;
             priorities.of[component] = priorities.last;
         } else if priorities.changes.contains(&priorities.steps) {
@@ -234,9 +241,23 @@ mod tests {
     }
 
     #[test]
-    fn who_steps_aside_is_behind_all_others() {
+    fn who_yields_keeps_its_priority_within_the_bound() {
         for walk in 0..100 {
-            let mut lot = walks(Some(3)).lot(walk, 9);
+            let mut lot = walks(Some(0)).lot(walk, 9);
+            let first = lot.next(0..3);
+            for _ in 0..9 {
+                assert_eq!(lot.next(0..3), first);
+                lot.went_on(first, true);
+            }
+            lot.went_on(first, true);
+            assert_ne!(lot.next(0..3), first, "beyond it others go first");
+        }
+    }
+
+    #[test]
+    fn beyond_the_bound_who_yields_is_behind_all_others() {
+        for walk in 0..100 {
+            let mut lot = walks(Some(3)).lot(walk, 0);
             let mut seen = Vec::new();
             for _ in 0..9 {
                 let component = lot.next(0..3);

@@ -1,5 +1,7 @@
 //! Which engine explores, and two of them side by side.
 
+use std::any::Any;
+use std::panic::{self, AssertUnwindSafe};
 use std::sync::atomic::AtomicUsize;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::mpsc;
@@ -9,12 +11,16 @@ use std::time::Duration;
 use super::draw::Walks;
 use super::limits::Gauge;
 use super::local::{Local, Taken};
+use super::path::{Path, Wrong};
 use super::random;
 use super::run::Prepared;
+use super::sample::Sample;
 use super::store::{Exact, Fingerprints, Store};
 use super::walk::{Explored, Space};
 use super::{breadth, depth, quiet};
+use crate::coarse_hash::CoarseHash;
 use crate::options::{Engine, Options};
+use crate::panics;
 use crate::property::Property;
 use crate::system::System;
 use crate::tables::{Pair, Single};
@@ -33,12 +39,38 @@ pub(super) struct Searched {
     pub(super) schedules: Option<ScheduleWork>,
     /// What turned out to bound the system, a phrase each.
     pub(super) bounds: Vec<String>,
+    /// What the search took up: it is freed when nobody waits for the verdict any more.
+    #[expect(dead_code, reason = "it is kept only to be freed")]
+    pub(super) remains: Option<Box<dyn Any + Send>>,
+    /// How many states were kept to be compared by equality with others of their fingerprint; none where the system
+    /// compares their parts, or all were compared.
+    pub(super) sampled: Option<u64>,
+    /// Unequal values with one hash, because of which states were taken for others.
+    pub(super) coarse_hash: Option<CoarseHash>,
 }
 
 impl Searched {
+    /// A search that came to nothing.
+    pub(super) fn nothing(engine: Engine, gauge: Gauge) -> Self {
+        Self {
+            explored: Explored::to_the_end(&gauge),
+            engine,
+            gauge,
+            local: None,
+            schedules: None,
+            bounds: Vec::new(),
+            remains: None,
+            sampled: None,
+            coarse_hash: None,
+        }
+    }
+
     /// Whether nothing was cut short.
     fn is_complete(&self) -> bool {
-        self.explored.found.is_some() || self.explored.left_out.is_none()
+        match &self.explored.found {
+            Some((_, wrong)) => wrong.is_violation(),
+            None => self.explored.left_out.is_none(),
+        }
     }
 }
 
@@ -69,9 +101,10 @@ pub(super) fn race<T: Target>(prepared: &Prepared<T>, gauge: &Gauge, workers: us
         return explore(prepared, alone(prepared), Gauge::shared(gauge), workers);
     };
     let threads = AtomicUsize::new(workers);
+    let space = prepared.space();
     let space = Space {
-        first_worker: workers,
-        ..prepared.space()
+        first_worker: space.first_worker + workers,
+        ..space
     };
     let (done, news) = mpsc::channel();
     let local_gauge = Gauge::shared(gauge);
@@ -80,21 +113,28 @@ pub(super) fn race<T: Target>(prepared: &Prepared<T>, gauge: &Gauge, workers: us
     thread::scope(|scope| {
         let (threads, apart, space) = (&threads, &apart, &space);
         let told = done.clone();
-        scope.spawn(move || {
-            quiet::silence_tracing(|| {
-                let (explored, work) = search_parts(prepared, space, apart, &local_gauge, threads);
-                _ = told.send(Searched {
+        quiet::spawn_worker(scope, move || {
+            let searched = panic::catch_unwind(AssertUnwindSafe(|| {
+                let mut work = LocalWork::default();
+                let explored = within_limits(|| {
+                    search_parts(prepared, space, apart, &local_gauge, threads, &mut work)
+                });
+                Searched {
                     explored,
                     engine: Engine::Local,
                     gauge: local_gauge,
                     local: Some(work),
                     schedules: None,
                     bounds: Vec::new(),
-                });
-            });
+                    sampled: None,
+                    coarse_hash: prepared.system.coarse_hash(),
+                    remains: None,
+                }
+            }));
+            _ = told.send(searched);
         });
         let first = news.recv_timeout(HEAD_START).ok();
-        if let Some(local) = first
+        if let Some(local) = first.map(or_panic)
             && (local.is_complete() || gauge.must_end())
         {
             return local;
@@ -103,26 +143,33 @@ pub(super) fn race<T: Target>(prepared: &Prepared<T>, gauge: &Gauge, workers: us
         let for_local = (workers / 3).max(1);
         threads.store(for_local, Relaxed);
         let for_breadth = (workers - for_local).max(1);
-        scope.spawn(move || {
-            quiet::silence_tracing(|| {
-                let searched = explore(prepared, Engine::Breadth, breadth_gauge, for_breadth);
-                _ = done.send(searched);
-            });
+        quiet::spawn_worker(scope, move || {
+            let search = || explore(prepared, Engine::Breadth, breadth_gauge, for_breadth);
+            _ = done.send(panic::catch_unwind(AssertUnwindSafe(search)));
         });
         let mut last = None;
         for searched in news {
-            if searched.is_complete() {
-                local_stop.end();
-                breadth_stop.end();
-                return searched;
-            }
-            // Of two that were cut short, breadth first tells more.
-            if last.is_none() || searched.engine == Engine::Breadth {
-                last = Some(searched);
+            match searched {
+                // Of two that were cut short, breadth first tells more.
+                Ok(searched) if !searched.is_complete() => {
+                    if last.is_none() || searched.engine == Engine::Breadth {
+                        last = Some(searched);
+                    }
+                }
+                over => {
+                    local_stop.end();
+                    breadth_stop.end();
+                    return or_panic(over);
+                }
             }
         }
         last.expect("both say how they end")
     })
+}
+
+/// The result of another OS thread; a panic there goes on here, with its message.
+fn or_panic<R>(result: thread::Result<R>) -> R {
+    result.unwrap_or_else(|payload| panic::resume_unwind(payload))
 }
 
 fn search_parts<T: Target>(
@@ -131,13 +178,12 @@ fn search_parts<T: Target>(
     apart: &Apart<'_, T::System>,
     gauge: &Gauge,
     threads: &AtomicUsize,
-) -> (Explored, LocalWork) {
+    work: &mut LocalWork,
+) -> Explored {
     let _attendance = space.attend();
     match space.initial() {
-        Err(found) => return (found, LocalWork::default()),
-        Ok(initial) if initial.is_empty() => {
-            return (Explored::to_the_end(gauge), LocalWork::default());
-        }
+        Err(found) => return found,
+        Ok(initial) if initial.is_empty() => return Explored::to_the_end(gauge),
         Ok(_) => {}
     }
     let whole = Taken::new(space, apart, &prepared.domain);
@@ -151,7 +197,13 @@ fn search_parts<T: Target>(
         pruning: prepared.options.pruning,
         longest: prepared.options.depth,
     };
-    local.explore()
+    local.explore(work)
+}
+
+/// What a search comes to, which may be a limit of the checker itself.
+fn within_limits(search: impl FnOnce() -> Explored) -> Explored {
+    panics::catch_limit(search)
+        .unwrap_or_else(|limit| Explored::found(Path::starting(0), Wrong::Failed(limit)))
 }
 
 pub(super) fn explore<T: Target>(
@@ -173,12 +225,17 @@ pub(super) fn explore<T: Target>(
             local: None,
             schedules: Some(work),
             bounds,
+            remains: None,
+            sampled: None,
+            coarse_hash: None,
         };
     }
     let space = prepared.space();
     let options = &prepared.options;
     let domain = &prepared.domain;
     let mut local = None;
+    let mut remains: Option<Box<dyn Any + Send>> = None;
+    let sample = (!T::System::COMPARES_PARTS && !options.exact).then(Sample::new);
     let search = Search {
         space: &space,
         gauge: &gauge,
@@ -192,19 +249,23 @@ pub(super) fn explore<T: Target>(
     #[cfg_attr(not(feature = "threads"), expect(unused_mut))]
     let mut explored = if let Some(apart) = apart {
         let threads = AtomicUsize::new(workers);
-        let (explored, work) = search_parts(prepared, &space, &apart, &gauge, &threads);
+        let mut work = LocalWork::default();
+        let explored =
+            within_limits(|| search_parts(prepared, &space, &apart, &gauge, &threads, &mut work));
         local = Some(work);
         explored
     } else if options.exact {
-        let store = Exact::new(domain);
-        match engine {
-            Engine::Depth => search.depth(&store),
-            Engine::Random | Engine::Pct => search.random(&store),
-            _ => search.breadth(&store),
-        }
+        let store = Box::new(Exact::new(domain));
+        let explored = within_limits(|| match engine {
+            Engine::Depth => search.depth(&*store),
+            Engine::Random | Engine::Pct => search.random(&*store),
+            _ => search.breadth(&*store),
+        });
+        remains = Some(store);
+        explored
     } else {
-        let numbered = || Fingerprints::<Pair>::new(domain);
-        let plain = || Fingerprints::<Single>::new(domain);
+        let numbered = || Fingerprints::<T::System, Pair>::new(domain, sample.as_ref());
+        let plain = || Fingerprints::<T::System, Single>::new(domain, sample.as_ref());
         match engine {
             Engine::Depth if options.depth.is_some() => search.depth(&numbered()),
             Engine::Depth => search.depth(&plain()),
@@ -220,6 +281,11 @@ pub(super) fn explore<T: Target>(
     ) {
         explored.left_out = Some(super::walk::LeftOut::GaveUp { at, turns });
     }
+    let coarse_hash = match &sample {
+        _ if options.exact => None,
+        Some(sample) => sample.unequal().cloned(),
+        None => prepared.system.coarse_hash(),
+    };
     Searched {
         explored,
         engine,
@@ -227,6 +293,9 @@ pub(super) fn explore<T: Target>(
         local,
         schedules: None,
         bounds: T::bounds_met(&prepared.system),
+        remains,
+        sampled: sample.map(|sample| sample.kept()),
+        coarse_hash,
     }
 }
 
@@ -238,9 +307,9 @@ fn search_schedules<T: Target>(
     gauge: &Gauge,
     workers: usize,
 ) -> Option<(Explored, ScheduleWork, Vec<String>)> {
-    use super::path::{Path, Wrong};
     use super::schedules::Schedules;
     use super::walk::LeftOut;
+    use crate::system::FailureKind;
     use crate::target::threads::executor::Finish;
 
     let moments = T::moments(&prepared.system)?;
@@ -253,9 +322,46 @@ fn search_schedules<T: Target>(
         workers,
         watch: &|_, finish| *finish == Finish::Complete,
     };
-    let explored = match engine {
+    let explored = panics::catch_limit(|| match engine {
         Engine::Random | Engine::Pct => schedules.draw(&walks(&prepared.options)),
         _ => schedules.explore(),
+    });
+    let explored = match explored {
+        Ok(mut explored) => {
+            // Objects that outlive an execution are noticed by the next one on the same OS thread. Where each has run one at
+            // most, one of them runs two more.
+            let executions = explored.executions + explored.blocked_executions;
+            if explored.found.is_none() && executions <= workers as u64 {
+                let gauge = &Gauge::inside(gauge, None);
+                let again = Schedules {
+                    workers: 1,
+                    gauge,
+                    ..schedules
+                };
+                let walks = Walks {
+                    seed: 0,
+                    count: 2,
+                    longest: prepared.options.depth,
+                    priority_changes: None,
+                };
+                explored.found = again.draw(&walks).found.filter(|(_, finish)| {
+                    let refused = FailureKind::Nondeterminism;
+                    matches!(finish, Finish::Failed(failure) if failure.kind() == refused)
+                });
+            }
+            explored
+        }
+        Err(limit) => {
+            let found = Explored::found(Path::starting(0), Wrong::Failed(limit));
+            let work = ScheduleWork {
+                reduction: prepared.options.reduction,
+                executions: 0,
+                blocked_executions: 0,
+                scheduling_points: 0,
+                weakly_ordered: 0,
+            };
+            return Some((found, work, Vec::new()));
+        }
     };
     let work = ScheduleWork {
         reduction: prepared.options.reduction,
@@ -299,6 +405,14 @@ fn search_schedules<T: Target>(
         },
         false => schedules,
     };
+    match &finish {
+        Finish::Failed(failure) if !failure.kind().is_violation() => {}
+        Finish::Failed(failure) => prepared.note_found(&Wrong::Failed(failure.clone())),
+        _ => {
+            let property = prepared.properties.deadlock().unwrap_or_default();
+            prepared.note_found(&Wrong::Deadlock(property, Vec::new()));
+        }
+    }
     let (decisions, finish) = schedules.simplest(decisions, finish);
     let path = Path {
         start: 0,

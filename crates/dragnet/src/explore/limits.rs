@@ -8,8 +8,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use super::quiet;
+use super::quiet::{Delivery, Job};
 use crate::options::Options;
+use crate::step_guard::{self, LostStep, Searching, Sighting, StepGuard};
 
 /// Watches a search and can stop it.
 ///
@@ -25,6 +26,7 @@ use crate::options::Options;
 pub struct Control {
     stop: Arc<AtomicBool>,
     progress: Option<Watch>,
+    ends_process: bool,
 }
 
 type Watch = Box<dyn Fn(&Progress) + Send + Sync>;
@@ -51,6 +53,16 @@ impl Control {
     pub fn on_progress(mut self, watch: impl Fn(&Progress) + Send + Sync + 'static) -> Self {
         self.progress = Some(Box::new(watch));
         self
+    }
+
+    /// Says that the process ends once the verdict is printed: what a search has taken up is not freed before that.
+    pub fn before_exit(mut self) -> Self {
+        self.ends_process = true;
+        self
+    }
+
+    pub(crate) fn ends_process(&self) -> bool {
+        self.ends_process
     }
 
     /// A flag that ends the search when it is set.
@@ -156,6 +168,7 @@ impl Gauge {
     }
 
     pub(crate) fn cut(&self) -> Option<Cut> {
+        self.must_end();
         match self.cut.load(Ordering::Relaxed) {
             0 => None,
             cut => Some(Cut::ALL[usize::from(cut) - 1]),
@@ -204,40 +217,181 @@ impl Stopper {
 /// How long a search goes on between two looks at its limits.
 const BETWEEN_LOOKS: Duration = Duration::from_millis(5);
 
-/// Runs `search` on a thread of its own, [quietly](quiet), while this one keeps its limits and shows its progress.
-pub(crate) fn watched<R: Send>(
-    gauge: &Gauge,
-    options: &Options,
-    control: &Control,
-    search: impl FnOnce() -> R + Send,
-) -> R {
-    let began = Instant::now();
-    let mut shown = began;
-    quiet::run_watched(search, BETWEEN_LOOKS, || {
-        if control.stop.load(Ordering::Relaxed) {
-            gauge.end(Cut::Stopped);
-        }
-        if options.time.is_some_and(|limit| began.elapsed() >= limit) {
-            gauge.end(Cut::Time);
-        }
-        if options
-            .memory
-            .is_some_and(|limit| resident_bytes() >= limit)
-        {
-            gauge.end(Cut::Memory);
-        }
-        if let Some(show) = &control.progress
-            && shown.elapsed() >= Duration::from_millis(200)
-        {
-            let showing = AssertUnwindSafe(|| show(&progress(gauge, began)));
-            if let Err(payload) = panic::catch_unwind(showing) {
-                // Nobody would watch the search any more.
-                gauge.end(Cut::Stopped);
-                panic::resume_unwind(payload);
+/// How long a step may take unless the user says otherwise.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// How long a search that has to end may take to do so between two states, before steps are interrupted.
+const BEFORE_INTERRUPTION: Duration = Duration::from_millis(25);
+
+/// How long describing what was found may take after the search had to end. Without it there is no counterexample.
+const REPORTING: Duration = Duration::from_secs(3);
+
+/// How long memory that a search took up is waited for where a limit has cut it short.
+const FREEING: Duration = Duration::from_millis(20);
+
+/// A search that is watched: its limits, who can stop it, and its steps.
+pub(crate) struct Watched<'a> {
+    pub(crate) gauge: &'a Gauge,
+    pub(crate) options: &'a Options,
+    pub(crate) control: &'a Control,
+    pub(crate) began: Instant,
+    pub(crate) steps: &'a Arc<StepGuard>,
+}
+
+/// How a watched search ended.
+pub(crate) enum Ended<R> {
+    /// With a result.
+    Delivered(R),
+    /// A step does not return. The search goes on without anybody who waits for it, if it goes on at all.
+    Lost(LostStep),
+    /// A limit was reached, and the search did not end: in a step that does not return, if that is known.
+    Abandoned(Cut, Option<LostStep>),
+}
+
+impl Watched<'_> {
+    /// Runs `search` on an OS thread of its own, [quietly](super::quiet), while this one keeps its limits and shows its progress.
+    pub(crate) fn run<R: Send + 'static>(
+        &self,
+        search: impl FnOnce(&Delivery<R>) + Send + 'static,
+    ) -> Ended<R> {
+        self.steps.begin();
+        let _searching = Searching::begin();
+        let job = Job::start({
+            let steps = Arc::clone(self.steps);
+            move |delivery| {
+                let _entered = step_guard::enter(Some(&steps));
+                search(delivery);
             }
-            shown = Instant::now();
+        });
+        let ended = self.watch(&job);
+        if let Ended::Delivered(_) = ended {
+            job.finish(match self.gauge.cut() {
+                _ if self.control.ends_process => Duration::ZERO,
+                Some(_) => FREEING,
+                None => Duration::MAX,
+            });
         }
-    })
+        ended
+    }
+
+    fn watch<R: Send + 'static>(&self, job: &Job<R>) -> Ended<R> {
+        let mut shown = self.began;
+        let mut memory = MemoryLimit::new(self.options.memory);
+        // The steps in progress, with how long each has been seen. Time is counted in looks: where the whole machine
+        // stands still for a while, no step is late.
+        let mut sightings: Vec<(Sighting, Duration)> = Vec::new();
+        let mut since_cut = None;
+        loop {
+            if let Some(result) = job.wait(BETWEEN_LOOKS) {
+                return Ended::Delivered(result);
+            }
+            if let Some(step) = self.steps.lost() {
+                self.gauge.end(Cut::Stopped);
+                return Ended::Lost(step);
+            }
+            if self.control.stop.load(Ordering::Relaxed) {
+                self.gauge.end(Cut::Stopped);
+            }
+            if self
+                .options
+                .time
+                .is_some_and(|limit| self.began.elapsed() >= limit)
+            {
+                self.gauge.end(Cut::Time);
+            }
+            if memory.is_reached() {
+                self.gauge.end(Cut::Memory);
+            }
+            let before = std::mem::take(&mut sightings);
+            for step in self.steps.in_progress() {
+                let known = before.iter().find(|(known, _)| known.is_same(&step));
+                let seen = known.map_or(Duration::ZERO, |(_, seen)| *seen + BETWEEN_LOOKS);
+                sightings.push((step, seen));
+            }
+            let patience = self.options.patience.unwrap_or(PATIENCE);
+            let mut late = sightings.iter().filter(|(step, seen)| {
+                *seen >= patience || *seen >= BETWEEN_LOOKS * 4 && step.is_stopped_in_exit()
+            });
+            if let Some(step) = late.find_map(|(step, _)| step.abandon()) {
+                self.gauge.end(Cut::Stopped);
+                return Ended::Lost(step);
+            }
+            if let Some(cut) = self.gauge.cut() {
+                let since = *since_cut.get_or_insert_with(Instant::now);
+                if since.elapsed() >= BEFORE_INTERRUPTION {
+                    self.steps.interrupt();
+                }
+                let grace = match self.steps.is_reporting() {
+                    true => REPORTING,
+                    false => self.grace(cut),
+                };
+                if since.elapsed() >= grace {
+                    let still = sightings
+                        .iter()
+                        .filter(|(_, seen)| *seen + BETWEEN_LOOKS >= grace / 2);
+                    let step = still.map(|(step, _)| step).find_map(Sighting::abandon);
+                    return Ended::Abandoned(cut, step);
+                }
+            }
+            if shown.elapsed() >= Duration::from_millis(200)
+                && let Some(show) = &self.control.progress
+            {
+                let showing = AssertUnwindSafe(|| show(&progress(self.gauge, self.began)));
+                if let Err(payload) = panic::catch_unwind(showing) {
+                    // Nobody would watch the search any more.
+                    self.gauge.end(Cut::Stopped);
+                    panic::resume_unwind(payload);
+                }
+                shown = Instant::now();
+            }
+        }
+    }
+
+    /// How long a search may take to end by itself after a limit was reached.
+    fn grace(&self, cut: Cut) -> Duration {
+        let limit = self.options.time.unwrap_or_default();
+        match cut {
+            Cut::Time => (limit / 50).max(Duration::from_millis(100)),
+            Cut::Memory | Cut::States => Duration::from_millis(200),
+            Cut::Stopped => Duration::from_millis(500),
+        }
+    }
+}
+
+/// How much memory the process may take.
+struct MemoryLimit {
+    bytes: Option<u64>,
+    looks: u32,
+}
+
+impl MemoryLimit {
+    /// How many looks pass before the memory of the machine is looked at, where the user has set no limit.
+    const LOOKS: u32 = 8;
+
+    fn new(bytes: Option<u64>) -> Self {
+        Self { bytes, looks: 0 }
+    }
+
+    fn is_reached(&mut self) -> bool {
+        self.looks += 1;
+        if self.bytes.is_none() && self.looks.is_multiple_of(Self::LOOKS) {
+            self.bytes = Some(machine_limit());
+        }
+        self.bytes
+            .is_some_and(|limit| limit > 0 && resident_bytes() >= limit)
+    }
+}
+
+/// Nine tenths of what the process can have without being killed; 0 where the system does not say.
+fn machine_limit() -> u64 {
+    let available = file_bytes("/proc/meminfo", "MemAvailable:");
+    if available == 0 {
+        return 0;
+    }
+    let of_machine = available + resident_bytes();
+    let of_group = fs::read_to_string("/sys/fs/cgroup/memory.max").ok();
+    let of_group = of_group.and_then(|text| text.trim().parse::<u64>().ok());
+    of_machine.min(of_group.unwrap_or(u64::MAX)) / 10 * 9
 }
 
 fn progress(gauge: &Gauge, began: Instant) -> Progress {
@@ -262,9 +416,13 @@ pub(crate) fn peak_resident_bytes() -> u64 {
 }
 
 fn status_bytes(field: &str) -> u64 {
+    file_bytes("/proc/self/status", field)
+}
+
+fn file_bytes(file: &str, field: &str) -> u64 {
     // Room for all of it: a check that takes a tenth of a millisecond asks for it, too.
     let mut status = String::with_capacity(4 << 10);
-    let file = fs::File::open("/proc/self/status");
+    let file = fs::File::open(file);
     let read = file.and_then(|mut file| file.read_to_string(&mut status));
     let known = if read.is_ok() { &status } else { "" };
     known

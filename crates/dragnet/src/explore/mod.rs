@@ -8,13 +8,17 @@ mod crew;
 mod depth;
 mod draw;
 mod engines;
+mod guarded;
 mod limits;
 mod local;
 mod path;
 mod quiet;
 mod random;
+#[cfg(test)]
+mod reference;
 mod replay;
 mod run;
+mod sample;
 #[cfg(feature = "threads")]
 pub(crate) mod schedules;
 mod shorten;

@@ -1,10 +1,14 @@
 //! Executions as positions among enabled events, and what is found at their end.
 
 use std::cmp::Ordering;
+use std::collections::HashSet;
+use std::hash::Hash;
 
+use super::guarded::{initial, list_events, next};
+use super::walk::{Space, examined};
 use crate::panics;
-use crate::system::{ComponentId, Failure, System};
-use crate::trace::{Fingerprint, Key};
+use crate::system::{ComponentId, Failure, Followed, System};
+use crate::trace::Fingerprint;
 
 /// An execution: an initial state, then at each step the position of the event taken among those enabled.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -46,6 +50,14 @@ impl Wrong {
         }
     }
 
+    /// Whether it makes a check violated, and not only inconclusive.
+    pub(crate) fn is_violation(&self) -> bool {
+        match self {
+            Self::Failed(failure) | Self::Panicked(_, failure) => failure.kind().is_violation(),
+            Self::Deadlock(..) | Self::Violated(_) => true,
+        }
+    }
+
     /// Whether both are the same complaint, whatever the state.
     pub(crate) fn same_kind(&self, other: &Self) -> bool {
         match (self, other) {
@@ -82,9 +94,12 @@ impl Finding {
         self.level + u64::from(self.event.is_some())
     }
 
-    /// The shortest comes first, then whatever does not depend on who found it.
+    /// Violations come first, the shortest among them first, then whatever does not depend on who found it.
     pub(crate) fn order(&self, other: &Self) -> Ordering {
-        let key = |f: &Self| (f.length(), f.wrong.rank(), f.state, f.event);
+        let key = |f: &Self| {
+            let violates = f.wrong.is_violation();
+            (!violates, f.length(), f.wrong.rank(), f.state, f.event)
+        };
         key(self).cmp(&key(other))
     }
 
@@ -109,6 +124,10 @@ pub(crate) struct ExecutionStep<S: System> {
     pub(crate) after: Result<S::State, Failure>,
 }
 
+/// How often the search for an execution through given fingerprints backtracks before it gives up. Fingerprints that
+/// collide by chance take a few; a `Hash` that leaves out fields can take exponentially many.
+const BACKTRACKS: u32 = 10_000;
+
 impl<S: System> Execution<S> {
     /// Takes the steps of `path` in `system`. `None` if the path does not fit.
     pub(crate) fn along(system: &S, path: &Path) -> Option<Self> {
@@ -118,16 +137,24 @@ impl<S: System> Execution<S> {
 
     /// The same up to where the path does not fit. `None` if there is no such initial state.
     pub(crate) fn as_far_as_it_fits(system: &S, path: &Path) -> Option<Self> {
-        let initial = panics::catch(|| system.initial()).ok()?;
+        let initial = panics::catch(|| initial(system)).ok()?;
         let start = initial.into_iter().nth(path.start)?;
+        let start = examined(system, Ok(start)).ok()?;
         let followed = system.follow(&start, &path.events);
-        let steps = path.events.iter().zip(followed);
-        let steps = steps.map(|(&position, (event, after))| ExecutionStep {
-            position,
-            event,
-            after,
-        });
-        let steps = steps.collect();
+        let followed = followed.unwrap_or_else(|| follow(system, &start, &path.events));
+        let mut steps = Vec::with_capacity(followed.len());
+        for (&position, (event, after)) in path.events.iter().zip(followed) {
+            let after = examined(system, after);
+            let fails = after.is_err();
+            steps.push(ExecutionStep {
+                position,
+                event,
+                after,
+            });
+            if fails {
+                break;
+            }
+        }
         Some(Self { start, steps })
     }
 
@@ -140,53 +167,89 @@ impl<S: System> Execution<S> {
     }
 
     /// Finds the way through `levels`, a list of candidate fingerprints for the state after each number of steps, to a
-    /// state that `ends` accepts.
+    /// state that `ends` accepts. It does not leave the space.
     ///
-    /// Candidates are nearly always single; where one is false, the search goes back a step.
+    /// Candidates are nearly always single; where one is false, the search backtracks. With many states of one
+    /// fingerprint it gives up at some time.
     pub(crate) fn through(
-        system: &S,
+        space: &Space<'_, S>,
         levels: &[Vec<Fingerprint>],
-        key: Key,
         ends: impl Fn(&S::State) -> bool,
     ) -> Option<Path> {
+        let system = space.system;
         let fits = |state: &S::State, level: usize| {
-            levels[level].contains(&system.fingerprint(state, key))
+            let fingerprint = system.fingerprint(state, space.key);
+            levels[level].contains(&fingerprint) && space.satisfies_bounds(state)
         };
-        for (start, state) in system.initial().into_iter().enumerate() {
+        // At each level, the states from which no way was found: where many states share a fingerprint, ways would
+        // otherwise be tried without number.
+        let mut dead: Vec<HashSet<S::State>> = vec![HashSet::new(); levels.len()];
+        let mut backtracks = 0;
+        for (start, state) in initial(system).into_iter().enumerate() {
             if !fits(&state, 0) {
                 continue;
             }
             // For each state on the way, the position of the event to try next.
             let mut way = vec![(state, 0)];
-            while !way.is_empty() {
+            while !way.is_empty() && backtracks < BACKTRACKS {
                 let level = way.len();
-                let (state, next) = way.last_mut().expect("it is not empty");
+                let (state, untried) = way.last_mut().expect("it is not empty");
                 if level == levels.len() {
                     if ends(state) {
                         let taken = way[..level - 1].iter();
-                        let events = taken.map(|(_, next)| next - 1).collect();
+                        let events = taken.map(|(_, untried)| untried - 1).collect();
                         return Some(Path { start, events });
                     }
-                    way.pop();
+                    go_back(&mut way, &mut dead);
+                    backtracks += 1;
                     continue;
                 }
                 let mut enabled = Vec::new();
-                system.events(state, &mut enabled);
-                let found = (*next..enabled.len()).find_map(|position| {
-                    let after = super::walk::next(system, state, &enabled[position]).ok()?;
-                    fits(&after, level).then_some((position, after))
+                list_events(system, state, &mut enabled);
+                let found = (*untried..enabled.len()).find_map(|position| {
+                    let after = next(system, state, &enabled[position]);
+                    let after = examined(system, after).ok()?;
+                    let leads_on = fits(&after, level) && !dead[level].contains(&after);
+                    leads_on.then_some((position, after))
                 });
                 match found {
                     Some((position, after)) => {
-                        *next = position + 1;
+                        *untried = position + 1;
                         way.push((after, 0));
                     }
                     None => {
-                        way.pop();
+                        go_back(&mut way, &mut dead);
+                        backtracks += 1;
                     }
                 }
             }
         }
         None
+    }
+}
+
+/// Takes steps from `start`, as far as the positions fit.
+fn follow<S: System>(system: &S, start: &S::State, positions: &[usize]) -> Vec<Followed<S>> {
+    let mut followed: Vec<Followed<S>> = Vec::with_capacity(positions.len());
+    let mut events = Vec::new();
+    for &position in positions {
+        let last = followed.last().map(|(_, after)| after);
+        let Ok(before) = last.map_or(Ok(start), Result::as_ref) else {
+            break;
+        };
+        events.clear();
+        list_events(system, before, &mut events);
+        let Some(event) = events.get(position) else {
+            break;
+        };
+        followed.push((event.clone(), next(system, before, event)));
+    }
+    followed
+}
+
+/// Takes back the last step of a way, whose state leads nowhere.
+fn go_back<T: Eq + Hash>(way: &mut Vec<(T, usize)>, dead: &mut [HashSet<T>]) {
+    if let Some((state, _)) = way.pop() {
+        dead[way.len()].insert(state);
     }
 }

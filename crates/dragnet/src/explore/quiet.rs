@@ -4,45 +4,117 @@
 //! nowhere, and so do the threads that it starts. The thread is made without `std`, so that a test harness, which
 //! hands its own capture down to new threads, does not collect what thousands of executions print.
 
-use std::sync::{Condvar, Mutex, PoisonError};
+use std::any::Any;
+use std::io::{self, Write};
+use std::panic::{self, AssertUnwindSafe};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::{self, Scope, ScopedJoinHandle};
 use std::time::Duration;
 
-/// Runs `search` and waits for it.
-pub(crate) fn run<R: Send>(search: impl FnOnce() -> R + Send) -> R {
-    run_watched(search, Duration::MAX, || ())
+use crate::step_guard;
+
+/// The stack of every OS thread that runs code of the program under test, so that whether it overflows does not depend on
+/// which of them runs it.
+const STACK_BYTES: usize = 64 << 20;
+
+/// The result of work on another OS thread, or the panic that ended it.
+type Outcome<R> = Result<R, Box<dyn Any + Send>>;
+
+/// Work on an OS thread of its own, and what it hands over before it ends.
+pub(super) struct Job<R> {
+    shared: Arc<Shared<R>>,
+    thread: Option<platform::Thread>,
 }
 
-/// Runs `search`, and calls `look` again and again until it has ended.
-pub(super) fn run_watched<R: Send>(
-    search: impl FnOnce() -> R + Send,
-    between_looks: Duration,
-    mut look: impl FnMut(),
-) -> R {
-    let (done, ended) = (Mutex::new(false), Condvar::new());
-    let lock = || done.lock().unwrap_or_else(PoisonError::into_inner);
-    let search = || {
-        // However the search ends, nobody waits for it in vain.
-        let _done = OnDrop(|| {
-            *lock() = true;
-            ended.notify_one();
+struct Shared<R> {
+    state: Mutex<State<R>>,
+    changed: Condvar,
+}
+
+struct State<R> {
+    result: Option<Outcome<R>>,
+    has_ended: bool,
+}
+
+/// Takes what a job has come to.
+pub(super) struct Delivery<R>(Arc<Shared<R>>);
+
+impl<R> Delivery<R> {
+    /// Hands the result over. Whatever the job still does after that, nobody waits for it who does not want to.
+    pub(super) fn deliver(&self, result: R) {
+        self.0.lock().result = Some(Ok(result));
+        self.0.changed.notify_all();
+    }
+}
+
+impl<R> Shared<R> {
+    fn lock(&self) -> MutexGuard<'_, State<R>> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl<R: Send + 'static> Job<R> {
+    /// Starts `work` quietly. It hands over its result.
+    pub(super) fn start(work: impl FnOnce(&Delivery<R>) + Send + 'static) -> Self {
+        let shared = Arc::new(Shared {
+            state: Mutex::new(State {
+                result: None,
+                has_ended: false,
+            }),
+            changed: Condvar::new(),
         });
-        search()
-    };
-    platform::run(search, || {
-        let mut done = lock();
-        while !*done {
-            look();
-            let waited = ended.wait_timeout(done, between_looks);
-            (done, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        let delivery = Delivery(Arc::clone(&shared));
+        let thread = platform::start(Box::new(move || {
+            let done = panic::catch_unwind(AssertUnwindSafe(|| work(&delivery)));
+            let mut state = delivery.0.lock();
+            if let (Err(payload), None) = (done, &state.result) {
+                state.result = Some(Err(payload));
+            }
+            state.has_ended = true;
+            drop(state);
+            delivery.0.changed.notify_all();
+        }));
+        Self {
+            shared,
+            thread: Some(thread),
         }
-    })
-}
+    }
 
-struct OnDrop<F: Fn()>(F);
+    /// The result, if it is there within `longest`.
+    pub(super) fn wait(&self, longest: Duration) -> Option<R> {
+        let state = self.shared.lock();
+        let waited = self
+            .shared
+            .changed
+            .wait_timeout_while(state, longest, |state| {
+                state.result.is_none() && !state.has_ended
+            });
+        let (mut state, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        match state.result.take() {
+            None => None,
+            Some(Ok(result)) => Some(result),
+            // The panic's own message went nowhere: raise it again where it is seen.
+            Some(Err(payload)) => {
+                drop(state);
+                panic!("{}", crate::panics::message(&*payload))
+            }
+        }
+    }
 
-impl<F: Fn()> Drop for OnDrop<F> {
-    fn drop(&mut self) {
-        (self.0)();
+    /// Waits until the job has ended, but no longer than this. One that has not ended goes on by itself.
+    pub(super) fn finish(mut self, longest: Duration) {
+        let state = self.shared.lock();
+        let waited = self
+            .shared
+            .changed
+            .wait_timeout_while(state, longest, |state| !state.has_ended);
+        let (state, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        if state.has_ended
+            && let Some(thread) = self.thread.take()
+        {
+            drop(state);
+            thread.join();
+        }
     }
 }
 
@@ -51,104 +123,112 @@ pub(super) fn silence_tracing<R>(search: impl FnOnce() -> R) -> R {
     tracing::dispatcher::with_default(&tracing::Dispatch::none(), search)
 }
 
-/// Runs `search` on a new thread, and `meanwhile` on this one.
+/// Starts another OS thread that runs code of the program under test.
+pub(super) fn spawn_worker<'scope, R: Send + 'scope>(
+    scope: &'scope Scope<'scope, '_>,
+    work: impl FnOnce() -> R + Send + 'scope,
+) -> ScopedJoinHandle<'scope, R> {
+    let steps = step_guard::current();
+    let worker = thread::Builder::new().stack_size(STACK_BYTES);
+    let started = worker.spawn_scoped(scope, move || {
+        let _entered = step_guard::enter(steps.as_ref());
+        silence_tracing(work)
+    });
+    started.unwrap_or_else(|error| panic!("no thread can be started to search: {error}"))
+}
+
 #[cfg(not(target_os = "linux"))]
 mod platform {
-    use std::thread;
+    use std::thread::{self, JoinHandle};
 
-    pub(super) fn run<R: Send>(search: impl FnOnce() -> R + Send, meanwhile: impl FnOnce()) -> R {
-        let outcome = thread::scope(|scope| {
-            let search = scope.spawn(|| super::silence_tracing(search));
-            meanwhile();
-            search.join()
-        });
-        outcome.unwrap_or_else(|payload| std::panic::resume_unwind(payload))
+    pub(super) struct Thread(JoinHandle<()>);
+
+    pub(super) fn start(work: Box<dyn FnOnce() + Send>) -> Thread {
+        Thread(thread::spawn(|| super::silence_tracing(work)))
+    }
+
+    impl Thread {
+        pub(super) fn join(self) {
+            let _ = self.0.join();
+        }
     }
 }
 
-/// Runs `search` on a new thread, and `meanwhile` on this one.
 #[cfg(target_os = "linux")]
 mod platform {
-    use std::any::Any;
     use std::ffi::c_void;
-    use std::io::{self, Write};
     use std::mem::MaybeUninit;
     use std::panic::{self, AssertUnwindSafe};
-    use std::{ptr, thread};
+    use std::ptr;
+    use std::thread;
 
-    type Outcome<R> = Result<R, Box<dyn Any + Send>>;
+    use super::{STACK_BYTES, Write, io};
 
-    struct Task<F, R> {
-        search: Option<F>,
-        outcome: Option<Outcome<R>>,
-    }
+    type Work = Box<dyn FnOnce() + Send>;
 
-    pub(super) fn run<R: Send, F: FnOnce() -> R + Send>(search: F, meanwhile: impl FnOnce()) -> R {
-        // What stands in the shared buffer of standard output must not follow the thread into nowhere.
-        let _ = io::stdout().flush();
-        let mut task = Task {
-            search: Some(search),
-            outcome: None,
-        };
-        let outcome = match start(&mut task) {
-            Some(thread) => {
-                let met = panic::catch_unwind(AssertUnwindSafe(meanwhile));
-                // SAFETY: it was started, and is joined once.
+    /// An OS thread, which goes on by itself when this is dropped.
+    pub(super) struct Thread(Option<libc::pthread_t>);
+
+    impl Thread {
+        pub(super) fn join(mut self) {
+            if let Some(thread) = self.0.take() {
+                // SAFETY: it was started, and is joined or detached once.
                 unsafe { libc::pthread_join(thread, ptr::null_mut()) };
-                if let Err(payload) = met {
-                    panic::resume_unwind(payload);
-                }
-                task.outcome.expect("the thread has ended")
             }
-            None => {
-                let search = task.search.take().expect("no thread has taken it");
-                thread::scope(|scope| {
-                    let search = scope.spawn(|| super::silence_tracing(search));
-                    meanwhile();
-                    search.join()
-                })
-            }
-        };
-        // The panic's own message went nowhere: raise it again where it is seen.
-        outcome.unwrap_or_else(|payload| panic!("{}", crate::panics::message(&*payload)))
-    }
-
-    /// Starts the task on a new thread, which must be joined; nothing when there is no thread to be had.
-    fn start<R: Send, F: FnOnce() -> R + Send>(task: &mut Task<F, R>) -> Option<libc::pthread_t> {
-        const STACK: usize = 64 << 20;
-        let mut attributes = MaybeUninit::uninit();
-        let mut thread = 0;
-        // SAFETY: the attributes are initialised before they are used and destroyed once. The thread gets the only
-        // pointer to `task`, which outlives it, because whoever calls this joins it first; `R` and `F` are `Send`.
-        unsafe {
-            if libc::pthread_attr_init(attributes.as_mut_ptr()) != 0 {
-                return None;
-            }
-            libc::pthread_attr_setstacksize(attributes.as_mut_ptr(), STACK);
-            let argument = ptr::from_mut(task).cast::<c_void>();
-            let created =
-                libc::pthread_create(&mut thread, attributes.as_ptr(), body::<F, R>, argument);
-            libc::pthread_attr_destroy(attributes.as_mut_ptr());
-            (created == 0).then_some(thread)
         }
     }
 
-    extern "C" fn body<F: FnOnce() -> R + Send, R: Send>(argument: *mut c_void) -> *mut c_void {
-        // SAFETY: `start_and_join` passes a pointer to a `Task` that nobody else touches until this thread has ended.
-        let task = unsafe { &mut *argument.cast::<Task<F, R>>() };
+    impl Drop for Thread {
+        fn drop(&mut self) {
+            if let Some(thread) = self.0.take() {
+                // SAFETY: it was started, and is joined or detached once.
+                unsafe { libc::pthread_detach(thread) };
+            }
+        }
+    }
+
+    pub(super) fn start(work: Work) -> Thread {
+        // What stands in the shared buffer of standard output must not follow the thread into nowhere.
+        let _ = io::stdout().flush();
+        let work = Box::into_raw(Box::new(work));
+        let mut attributes = MaybeUninit::uninit();
+        let mut thread = 0;
+        // SAFETY: the attributes are initialised before they are used and destroyed once. The thread gets the only
+        // pointer to `work`.
+        unsafe {
+            if libc::pthread_attr_init(attributes.as_mut_ptr()) == 0 {
+                libc::pthread_attr_setstacksize(attributes.as_mut_ptr(), STACK_BYTES);
+                let attributes = attributes.as_mut_ptr();
+                let created = libc::pthread_create(&mut thread, attributes, body, work.cast());
+                libc::pthread_attr_destroy(attributes);
+                if created == 0 {
+                    return Thread(Some(thread));
+                }
+            }
+        }
+        // SAFETY: no thread has got it.
+        let work = unsafe { Box::from_raw(work) };
+        let work = || super::silence_tracing(work);
+        // Where there is no thread to be had, this one does it, in whatever way it ends.
+        let _ = thread::scope(|scope| scope.spawn(work).join());
+        Thread(None)
+    }
+
+    extern "C" fn body(argument: *mut c_void) -> *mut c_void {
+        // SAFETY: `start` passes a pointer that nobody else has.
+        let work = unsafe { Box::from_raw(argument.cast::<Work>()) };
         silence_descriptors();
-        let search = task.search.take().expect("this is the one thread for it");
         // No panic may leave a function that C calls.
-        task.outcome = Some(panic::catch_unwind(AssertUnwindSafe(|| {
-            super::silence_tracing(search)
-        })));
+        let _ = panic::catch_unwind(AssertUnwindSafe(|| {
+            super::silence_tracing(work);
+        }));
         // What the program left in the buffer goes where the rest of its output went.
         let _ = io::stdout().flush();
         ptr::null_mut()
     }
 
-    /// Gives this thread, and those it will start, a table of file descriptors of its own, with output leading nowhere.
-    /// Where the system refuses, output stays as it was.
+    /// Gives this thread, and those it will start, a table of file descriptors of its own, with output leading nowhere. Where
+    /// the system refuses, output stays as it was.
     fn silence_descriptors() {
         // SAFETY: plain system calls on descriptors; after `unshare` they concern this thread alone.
         unsafe {

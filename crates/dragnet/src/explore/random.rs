@@ -12,7 +12,7 @@ use super::limits::Gauge;
 use super::path::{Path, Wrong};
 use super::store::Store;
 use super::walk::{Explored, LeftOut, Space};
-use crate::system::System;
+use crate::system::{Failure, System};
 use crate::tables::{PRESENT, Upsert};
 
 /// How long a walk can get when nothing else bounds it.
@@ -115,6 +115,15 @@ impl<S: System, K: Store<S>> Random<'_, S, K> {
             if found.is_some() || events.is_empty() || self.gauge.must_end() {
                 break;
             }
+            // Where listing the events ran the steps of all of them, no other one may come to be run.
+            if self.space.ends_at_first
+                && self.space.system.guards_steps()
+                && let Some((position, failure)) = self.first_failure(&state, events)
+            {
+                path.events.push(position);
+                found = Some(Wrong::Failed(failure));
+                break;
+            }
             // An event that leaves the space is drawn again, without being put back.
             let mut open: Vec<usize> = (0..events.len()).collect();
             let component = |position: &usize| self.space.system.component(&events[*position]).0;
@@ -143,11 +152,27 @@ impl<S: System, K: Store<S>> Random<'_, S, K> {
         found.map(|wrong| (path, wrong))
     }
 
+    /// The first of the events of a state whose step fails, drawn or not.
+    fn first_failure(&self, state: &S::State, events: &[S::Event]) -> Option<(usize, Failure)> {
+        events.iter().enumerate().find_map(|(position, event)| {
+            let failure = self.space.take(state, event)?.err()?;
+            Some((position, failure))
+        })
+    }
+
     /// Notes a visit. A state is judged on every walk that meets it, so that a walk's outcome is its own.
     fn arrive(&self, state: &S::State) -> Option<Wrong> {
-        let fingerprint = self.space.fingerprint(state);
-        if self.store.visit(state, fingerprint, PRESENT, |old, _| old) == Upsert::New {
-            self.gauge.add(1, 0);
+        let visit = self
+            .space
+            .identify(self.store, state)
+            .and_then(|fingerprint| {
+                self.space.compare_to_itself(state)?;
+                self.store.visit(state, fingerprint, PRESENT, |old, _| old)
+            });
+        match visit {
+            Ok(Upsert::New) => self.gauge.add(1, 0),
+            Ok(Upsert::Old(_)) => {}
+            Err(failure) => return Some(Wrong::Failed(failure)),
         }
         self.space.judge(state)
     }

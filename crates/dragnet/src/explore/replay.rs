@@ -2,11 +2,10 @@
 
 use std::env;
 use std::path::Path as FilePath;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use super::limits::{Control, Gauge};
 use super::path::{Execution, Path, Wrong};
-use super::quiet;
 use super::run::{Prepared, check, run, saved_states, statistics, violation};
 use super::walk::Space;
 use crate::check::Check;
@@ -14,7 +13,12 @@ use crate::options::Engine;
 use crate::system::System;
 use crate::target::Target;
 use crate::trace::{Key, StateError, Trace};
-use crate::verdict::{Counterexample, Outcome, Replay, ReplayError, Style, Verdict, Violation};
+use crate::verdict::{
+    Counterexample, Outcome, Replay, ReplayError, Style, Verdict, Violation, unnamed_as,
+};
+
+/// How long a step of a trace may take, unless the check says so.
+const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Runs a check, or, when `DRAGNET_REPLAY` names a trace of it, that trace.
 #[track_caller]
@@ -43,7 +47,7 @@ pub(crate) fn check_or_replay<T: Target>(checked: Check<T>) -> Verdict {
 /// Runs a trace again on the system at hand.
 pub(crate) fn replay<T: Target>(check: Check<T>, trace: &Trace) -> Result<Replay, ReplayError> {
     let prepared = prepare_for(check, trace)?;
-    let (execution, violation) = quiet::run(|| follow(&prepared, trace))?;
+    let (execution, violation) = follow_under_watch(&prepared, trace)?;
     Ok(Replay {
         states: saved_states(&prepared, &execution),
         violation: violation.describe(),
@@ -52,9 +56,31 @@ pub(crate) fn replay<T: Target>(check: Check<T>, trace: &Trace) -> Result<Replay
     })
 }
 
+/// An execution, and the violation at its end.
+type Followed<T> = (Execution<<T as Target>::System>, Violation);
+
+/// Follows a trace, whose last step may be one that does not return.
+fn follow_under_watch<T: Target>(
+    prepared: &Prepared<T>,
+    trace: &Trace,
+) -> Result<Followed<T>, ReplayError> {
+    let trace = trace.clone();
+    let done = prepared.under_watch(
+        &Control::default(),
+        Instant::now(),
+        move |prepared, _, delivery| {
+            delivery.deliver(follow(prepared, &trace));
+        },
+    );
+    done.unwrap_or_else(|(why, _)| Err(ReplayError::Unfinished { why }))
+}
+
 /// Makes a check ready to follow a trace, which may start in a state of its own.
 fn prepare_for<T: Target>(mut check: Check<T>, trace: &Trace) -> Result<Prepared<T>, ReplayError> {
     check.options.engine = Engine::Breadth;
+    if check.target.kind() != "threads" {
+        check.options.patience.get_or_insert(PATIENCE);
+    }
     if let Some(from) = &trace.from {
         let unfit = |error: StateError| ReplayError::Changed {
             at: "at the start".to_owned(),
@@ -62,6 +88,8 @@ fn prepare_for<T: Target>(mut check: Check<T>, trace: &Trace) -> Result<Prepared
         };
         check = check.starting_from(from).map_err(unfit)?;
     }
+    let name = check.name.take();
+    check.name = name.or_else(|| Some(unnamed_as(&trace.system)));
     Ok(Prepared::new(check))
 }
 
@@ -95,6 +123,13 @@ fn follow<T: Target>(
             "the initial state is another".to_owned(),
         ));
     }
+    let space = prepared.space();
+    if let Some(bound) = space.bound_left(&execution.start) {
+        return Err(changed(
+            "at the start".to_owned(),
+            format!("the initial state is outside the space `{bound}`"),
+        ));
+    }
     for (number, step) in trace.steps.iter().enumerate() {
         let at = || format!("in step {} ({})", number + 1, step.step.action);
         let Some(taken) = execution.steps.get(number) else {
@@ -122,8 +157,15 @@ fn follow<T: Target>(
             };
             return Err(changed(at(), what.to_owned()));
         }
+        let Some(state) = after else { continue };
+        if let Some(bound) = space.bound_left(state) {
+            return Err(changed(at(), format!("it leaves the space `{bound}`")));
+        }
+        if number + 1 < trace.steps.len() && space.bound_failure(state).is_some() {
+            return Err(changed(at(), "a bound of the space panics".to_owned()));
+        }
     }
-    let wrong = complaint(&prepared.space(), &execution).ok_or_else(|| {
+    let wrong = complaint(&space, &execution).ok_or_else(|| {
         changed(
             "at the end".to_owned(),
             format!("`{}` is not violated any more", trace.property),
@@ -149,9 +191,12 @@ fn complaint<S: System>(space: &Space<'_, S>, execution: &Execution<S>) -> Optio
             Err(failure) => Some(Wrong::Failed(failure.clone())),
             Ok(_) => None,
         },
+        // In the order of a search: a state whose bound panics is never judged.
         Some(state) => space
-            .judge(state)
-            .or_else(|| space.bound_failure(state).map(Wrong::Failed))
+            .bound_failure(state)
+            .map(Wrong::Failed)
+            .or_else(|| space.judge(state))
+            .or_else(|| space.copy_and_compare(state).err().map(Wrong::Failed))
             .or_else(|| space.events(state, &mut Vec::new())),
     }
 }
@@ -159,7 +204,9 @@ fn complaint<S: System>(space: &Space<'_, S>, execution: &Execution<S>) -> Optio
 /// Replays a trace inside a test: each step is printed and its code runs once more, this time for whoever watches.
 fn reenact<T: Target>(prepared: &Prepared<T>, trace: &Trace) -> Result<Verdict, ReplayError> {
     let began = Instant::now();
-    let (execution, violation) = quiet::run(|| follow(prepared, trace))?;
+    let (execution, violation) = follow_under_watch(prepared, trace)?;
+    // From here on the program runs for whoever watches, also where it does not return.
+    prepared.steps.allow_all();
     let told = violation
         .counterexample
         .iter()
@@ -183,6 +230,7 @@ fn reenact<T: Target>(prepared: &Prepared<T>, trace: &Trace) -> Result<Verdict, 
     Ok(Verdict {
         system: prepared.name.clone(),
         outcome: Outcome::Violated(Box::new(violation)),
+        warnings: Vec::new(),
         within: prepared.bounds.clone(),
         engine: prepared.options.engine,
         suggestion: None,

@@ -1,26 +1,40 @@
 //! From a check to a verdict.
 
-use std::sync::Arc;
+use std::ops::Deref;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 use super::engines::{Searched, explore, race, taken_apart};
-use super::limits::{self, Control, Cut, Gauge};
+use super::limits::{self, Control, Cut, Ended, Gauge, Watched};
 use super::path::{Execution, Path, Wrong};
+use super::quiet::Delivery;
+use super::shorten;
 use super::walk::{LeftOut, Space};
-use super::{quiet, shorten};
 use crate::check::Check;
 use crate::options::{Engine, Options};
+use crate::panics;
 use crate::property::{Bound, Properties};
-use crate::system::{FailureKind, System};
+use crate::step_guard::{self, Loss, LostStep, StepGuard};
+use crate::system::{Failure, FailureKind, System};
 use crate::tables::Domain;
 use crate::target::{Setting, Target};
-use crate::trace::{Key, SavedState, Trace, TraceStep};
+use crate::trace::{Key, SavedState, Step, Trace, TraceStep};
 use crate::verdict::{
-    Counterexample, Outcome, Statistics, Verdict, Violation, ViolationKind, Waiting, test_name,
+    Counterexample, Outcome, Statistics, Verdict, Violation, ViolationKind, Waiting, next_unnamed,
 };
 
-/// A check, ready to run.
+/// A check, ready to run: one attempt at it, where it has to be begun anew.
+///
+/// The first attempt has all workers. Further ones have one, and end at the first violation: one step after the other is
+/// met that does not return, always in the same order, and the first is soon known.
 pub(super) struct Prepared<T: Target> {
+    shared: Arc<Shared<T>>,
+    /// Which attempt it is.
+    attempt: usize,
+}
+
+/// What all attempts at a check share.
+pub(super) struct Shared<T: Target> {
     pub(super) name: String,
     pub(super) system: T::System,
     pub(super) properties: Properties<T::System>,
@@ -29,6 +43,29 @@ pub(super) struct Prepared<T: Target> {
     pub(super) from: Option<SavedState>,
     pub(super) options: Options,
     pub(super) domain: Arc<Domain>,
+    pub(super) steps: Arc<StepGuard>,
+    /// What was found, until its counterexample is described.
+    found: Mutex<Option<Violation>>,
+}
+
+/// How often a check is begun, at most. Each time one more step is known that does not return.
+const ATTEMPTS: usize = 50;
+
+/// How many of the attempts make a counterexample short: that runs other steps, which may not return either.
+const SHORTENING_ATTEMPTS: usize = 3;
+
+/// From this attempt on a search goes breadth first where it went node by node.
+const LAST_RESORT: usize = 6;
+
+/// How many workers an attempt has that is not the first: one, or one for each of two engines.
+const SUBSTITUTES: usize = 2;
+
+impl<T: Target> Deref for Prepared<T> {
+    type Target = Shared<T>;
+
+    fn deref(&self) -> &Shared<T> {
+        &self.shared
+    }
 }
 
 impl<T: Target> Prepared<T> {
@@ -41,17 +78,10 @@ impl<T: Target> Prepared<T> {
             watch: check.watch,
             key: check.options.key,
             determinism: check.options.determinism,
-            // Two searches at once have workers of their own.
-            domain: Domain::new(match check.options.engine {
-                Engine::Auto => 2 * check.options.workers(),
-                _ => check.options.workers(),
-            }),
+            domain: Domain::with_substitutes(workers(&check.options), (ATTEMPTS - 1) * SUBSTITUTES),
         };
-        let name = check
-            .name
-            .or_else(test_name)
-            .unwrap_or_else(|| "system".to_owned());
-        Self {
+        let name = check.name.unwrap_or_else(next_unnamed);
+        let shared = Shared {
             name,
             system: check.target.prepare(&setting),
             properties: Properties::new(check.properties),
@@ -60,6 +90,61 @@ impl<T: Target> Prepared<T> {
             from: check.from,
             options: check.options,
             domain: setting.domain,
+            steps: StepGuard::new(),
+            found: Mutex::default(),
+        };
+        Self {
+            shared: Arc::new(shared),
+            attempt: 0,
+        }
+    }
+
+    /// One of the attempts at the same check.
+    fn attempt(&self, number: usize) -> Self {
+        Self {
+            shared: Arc::clone(&self.shared),
+            attempt: number,
+        }
+    }
+
+    /// Takes note of what was found. From now on a limit does not interrupt the search, and if it has to be abandoned, what was
+    /// found is the verdict.
+    pub(super) fn note_found(&self, wrong: &Wrong) {
+        step_guard::report();
+        let violation = undescribed_violation(self, wrong, None);
+        *self.found.lock().unwrap_or_else(PoisonError::into_inner) = Some(violation);
+    }
+
+    /// Whether a counterexample is made short.
+    fn shortens(&self) -> bool {
+        self.attempt < SHORTENING_ATTEMPTS
+    }
+
+    /// The engine of this attempt. Node by node, steps are run that no execution has, and a violation is looked for among
+    /// the steps of many states: breadth first ends at the first step that fails.
+    fn engine(&self) -> Engine {
+        let is_last_resort = self.attempt >= LAST_RESORT;
+        match self.options.engine {
+            Engine::Local | Engine::Auto if is_last_resort && T::apart(&self.system).is_some() => {
+                Engine::Breadth
+            }
+            engine => engine,
+        }
+    }
+
+    /// How many workers an engine has.
+    fn workers(&self) -> usize {
+        match self.attempt {
+            0 => self.options.workers(),
+            _ => 1,
+        }
+    }
+
+    /// The number under which the tables know the first worker. Those of earlier attempts may still be there.
+    fn first_worker(&self) -> usize {
+        match self.attempt.checked_sub(1) {
+            None => 0,
+            Some(earlier) => workers(&self.options) + earlier * SUBSTITUTES,
         }
     }
 
@@ -71,60 +156,192 @@ impl<T: Target> Prepared<T> {
             restriction: None,
             key: self.options.key,
             domain: &self.domain,
-            first_worker: 0,
+            first_worker: self.first_worker(),
+            ends_at_first: self.attempt > 0,
         }
+    }
+
+    /// Does `work` on an OS thread of its own while this one keeps the limits of the check. Where a step of the program does
+    /// not return, or takes the process with it, `work` is done again with that step failing instead.
+    pub(super) fn under_watch<R: Send + 'static>(
+        &self,
+        control: &Control,
+        began: Instant,
+        work: impl Fn(&Self, &Gauge, &Delivery<R>) + Send + Sync + 'static,
+    ) -> Result<R, (String, Gauge)> {
+        let work = Arc::new(work);
+        for number in 0..ATTEMPTS {
+            let gauge = Gauge::new();
+            let watched = Watched {
+                gauge: &gauge,
+                options: &self.options,
+                control,
+                began,
+                steps: &self.steps,
+            };
+            let ended = watched.run({
+                let (attempt, work) = (self.attempt(number), Arc::clone(&work));
+                let gauge = Gauge::shared(&gauge);
+                move |delivery: &Delivery<R>| work(&attempt, &gauge, delivery)
+            });
+            match ended {
+                Ended::Delivered(result) => return Ok(result),
+                Ended::Abandoned(cut, step) => {
+                    return Err((abandoned(cut, step, &self.options), gauge));
+                }
+                Ended::Lost(step) => match self.options.patience {
+                    None if step.loss == Loss::Stuck => return Err((stuck(&step), gauge)),
+                    patience => {
+                        let failure = self.steps.refuse(&step, patience.unwrap_or_default());
+                        // Breadth first runs no step that no execution has.
+                        if number + 1 == ATTEMPTS {
+                            self.note_found(&Wrong::Failed(failure));
+                        }
+                    }
+                },
+            }
+        }
+        let message = "too many different steps do not return, or take the process with them";
+        Err((message.to_owned(), Gauge::new()))
     }
 }
 
+/// How many workers search at once. Two engines at once have workers of their own.
+fn workers(options: &Options) -> usize {
+    match options.engine {
+        Engine::Auto => 2 * options.workers(),
+        _ => options.workers(),
+    }
+}
+
+/// Why a search says nothing that was waited for in vain.
+fn abandoned(cut: Cut, step: Option<LostStep>, options: &Options) -> String {
+    let why = why(LeftOut::Cut(cut), options);
+    match step {
+        Some(step) => format!("{why} in a step that does not return: {}", step.description),
+        None => why,
+    }
+}
+
+/// Why a search says nothing that has met a step which takes too long, though nobody has said how long that is.
+fn stuck(step: &LostStep) -> String {
+    format!(
+        "a step does not return: {}; a patience (`Check::patience`, `--patience`) gives it more time, and makes it a \
+         violation when it takes longer",
+        step.description
+    )
+}
+
 pub(crate) fn check<T: Target>(check: Check<T>, control: &Control) -> Verdict {
-    run(&Prepared::new(check), control)
+    let prepared = Prepared::new(check);
+    let verdict = run(&prepared, control);
+    if control.ends_process() {
+        std::mem::forget(prepared);
+    }
+    verdict
 }
 
 pub(super) fn run<T: Target>(prepared: &Prepared<T>, control: &Control) -> Verdict {
     let began = Instant::now();
-    let options = &prepared.options;
-    let workers = options.workers();
-    let gauge = Gauge::new();
-    let mut searched = limits::watched(&gauge, options, control, || match options.engine {
-        Engine::Auto => race(prepared, &gauge, workers),
-        engine => explore(prepared, engine, Gauge::shared(&gauge), workers),
+    let done = prepared.under_watch(control, began, move |prepared, gauge, delivery| {
+        let searched = search(prepared, gauge);
+        let outcome = outcome(prepared, &searched);
+        let state = prepared
+            .options
+            .keep_state
+            .then(|| last_state(prepared, &outcome));
+        delivery.deliver(verdict(
+            prepared,
+            &searched,
+            outcome,
+            state.flatten(),
+            began,
+        ));
     });
-    if options.engine == Engine::Depth && workers > 1 && searched.explored.found.is_some() {
-        // Who met it first depended on timing: what one thread meets first does not.
-        let again = Gauge::new();
-        let alone = limits::watched(&again, options, control, || {
-            explore(prepared, Engine::Depth, Gauge::shared(&again), 1)
+    let verdict = done.unwrap_or_else(|(why, gauge)| {
+        let found = prepared.found.lock();
+        let found = found.unwrap_or_else(PoisonError::into_inner).take();
+        let undescribed = found.is_some().then(|| {
+            format!(
+                "there is no counterexample, because describing it did not come to an end: {why}"
+            )
         });
+        let outcome = match found {
+            Some(violation) => Outcome::Violated(Box::new(violation)),
+            None => Outcome::Inconclusive(why),
+        };
+        let searched = Searched::nothing(prepared.options.engine, gauge);
+        let mut verdict = verdict(prepared, &searched, outcome, None, began);
+        verdict.warnings.extend(undescribed);
+        verdict
+    });
+    // Another check of the process may have been the one, and has a verdict of its own to print.
+    let exited = prepared.steps.has_exited()
+        || step_guard::has_exited() && matches!(verdict.outcome, Outcome::Violated(_));
+    if exited && !control.ends_process() {
+        verdict.end_process();
+    }
+    verdict
+}
+
+fn search<T: Target>(prepared: &Prepared<T>, gauge: &Gauge) -> Searched {
+    let options = &prepared.options;
+    let workers = prepared.workers();
+    let searched = match prepared.engine() {
+        Engine::Auto => race(prepared, gauge, workers),
+        engine => explore(prepared, engine, Gauge::shared(gauge), workers),
+    };
+    let found = searched.explored.found.as_ref();
+    if options.engine == Engine::Depth
+        && workers > 1
+        && found.is_some_and(|(_, wrong)| wrong.is_violation())
+    {
+        // Who met it first depended on timing: what one thread meets first does not.
+        step_guard::report();
+        let alone = explore(prepared, Engine::Depth, Gauge::inside(gauge, None), 1);
         if alone.explored.found.is_some() {
-            searched = alone;
+            return alone;
         }
     }
-    let outcome = match searched.explored.found {
-        Some(_) => quiet::run(|| outcome(prepared, &searched)),
-        // Nothing of the program has to be run again.
-        None => outcome(prepared, &searched),
-    };
-    let state = options
-        .keep_state
-        .then(|| quiet::run(|| last_state(prepared, &outcome)))
-        .flatten();
+    searched
+}
+
+fn verdict<T: Target>(
+    prepared: &Prepared<T>,
+    searched: &Searched,
+    outcome: Outcome,
+    state: Option<SavedState>,
+    began: Instant,
+) -> Verdict {
+    let options = &prepared.options;
     // Where one walks the whole space in vain, exploring node by node may not.
     let suggestion = matches!(outcome, Outcome::Inconclusive(_))
         && matches!(options.engine, Engine::Breadth | Engine::Depth)
         && taken_apart(prepared).is_some();
+    // Which of them a search has met that was ended by something wrong depends on timing.
+    let warnings = match outcome {
+        Outcome::Violated(_) => Vec::new(),
+        _ => T::warnings(&prepared.system),
+    };
     Verdict {
         system: prepared.name.clone(),
         outcome,
+        warnings,
         within: [&prepared.bounds[..], &searched.bounds].concat(),
         engine: options.engine,
         suggestion: suggestion.then_some(Engine::Auto),
         decided_by: searched.engine,
-        threads: workers,
+        threads: options.workers(),
         state,
         exact: options.exact,
         statistics: Statistics {
             local: searched.local,
             schedules: searched.schedules,
+            sampled_states: searched.sampled,
+            coarse_hash: searched
+                .coarse_hash
+                .as_ref()
+                .map(|found| found.type_name.clone()),
             ..statistics(prepared, &searched.gauge, began)
         },
         inconclusive_is_fine: false,
@@ -162,23 +379,38 @@ pub(super) fn saved_states<T: Target>(
 fn outcome<T: Target>(prepared: &Prepared<T>, searched: &Searched) -> Outcome {
     let explored = &searched.explored;
     if let Some((path, wrong)) = &explored.found {
-        if let Wrong::Failed(failure) = wrong
-            && failure.kind() == FailureKind::Nondeterminism
+        if let Wrong::Failed(failure) | Wrong::Panicked(_, failure) = wrong
+            && !failure.kind().is_violation()
         {
-            return Outcome::Inconclusive(failure.message().to_owned());
+            return Outcome::Inconclusive(match searched.gauge.cut() {
+                // A step was given up in which the checker or the program went on and on.
+                Some(cut) => format!(
+                    "{}: {}",
+                    why(LeftOut::Cut(cut), &prepared.options),
+                    failure.message()
+                ),
+                None => failure.message().to_owned(),
+            });
         }
+        prepared.note_found(wrong);
         if !happens_again(&prepared.space(), path, wrong) {
             return Outcome::Inconclusive(NOT_DETERMINISTIC.to_owned());
         }
         let (found_length, path, shortest) = match searched.engine {
             Engine::Breadth => (path.events.len(), path.clone(), true),
-            // What is simplest has been looked for.
-            _ if searched.schedules.is_some() => (path.events.len(), path.clone(), false),
+            // What is simplest has been looked for, or nothing else is run.
+            _ if searched.schedules.is_some() || !prepared.shortens() => {
+                (path.events.len(), path.clone(), false)
+            }
             _ => {
-                let (short, shortest) = shorten::shorten(&prepared.space(), path.clone(), wrong);
+                let (space, gauge) = (prepared.space(), &searched.gauge);
+                let exact = prepared.options.exact;
+                let (short, shortest) = shorten::shorten(&space, path.clone(), wrong, exact, gauge);
                 (path.events.len(), short, shortest)
             }
         };
+        // A shorter one may lie behind a state that was taken for another.
+        let shortest = shortest && searched.coarse_hash.is_none();
         return Outcome::Violated(Box::new(violation(
             prepared,
             &path,
@@ -187,8 +419,19 @@ fn outcome<T: Target>(prepared: &Prepared<T>, searched: &Searched) -> Outcome {
             found_length,
         )));
     }
-    if let Some(left_out) = explored.left_out {
-        return Outcome::Inconclusive(why(left_out, &prepared.options));
+    let left_out = explored
+        .left_out
+        .map(|left_out| why(left_out, &prepared.options));
+    // Without all of the states nothing is said to hold, nor to be unreachable.
+    let missed = searched.coarse_hash.as_ref().map(ToString::to_string);
+    match (left_out, missed) {
+        (Some(why), Some(missed)) => return Outcome::Inconclusive(format!("{why}; and {missed}")),
+        (Some(why), None) | (None, Some(why)) => return Outcome::Inconclusive(why),
+        (None, None) => {}
+    }
+    let runs_only_what_happens = !matches!(prepared.options.engine, Engine::Local | Engine::Auto);
+    if runs_only_what_happens && step_guard::refuses_some() {
+        return Outcome::Inconclusive(NOT_LOST_AGAIN.to_owned());
     }
     match prepared.properties.unreached() {
         Some(unreached) => Outcome::Violated(Box::new(Violation {
@@ -199,6 +442,9 @@ fn outcome<T: Target>(prepared: &Prepared<T>, searched: &Searched) -> Outcome {
         None => Outcome::Holds,
     }
 }
+
+const NOT_LOST_AGAIN: &str = "a step did not return, or took the process with it, and was not met when the search was begun \
+                             anew: run it with one thread";
 
 const NOT_DETERMINISTIC: &str = "a violation was met that did not come again on the same way: \
                                  the system is not deterministic";
@@ -241,6 +487,9 @@ fn why(left_out: LeftOut, options: &Options) -> String {
              Threads::fruitless_turns({turns}) follows it"
         ),
         LeftOut::Cut(Cut::Time) => "the time limit cut the search short".to_owned(),
+        LeftOut::Cut(Cut::Memory) if options.memory.is_none() => {
+            "nine tenths of the memory that the process can have are used up".to_owned()
+        }
         LeftOut::Cut(Cut::Memory) => "the memory limit cut the search short".to_owned(),
         LeftOut::Cut(Cut::Stopped) => "the search was stopped".to_owned(),
         LeftOut::Cut(Cut::States) => "the search was cut short".to_owned(),
@@ -253,16 +502,13 @@ fn why(left_out: LeftOut, options: &Options) -> String {
     }
 }
 
-pub(super) fn violation<T: Target>(
+/// A violation without its counterexample; `last` is the state in which it shows, where that is known.
+fn undescribed_violation<T: Target>(
     prepared: &Prepared<T>,
-    path: &Path,
     wrong: &Wrong,
-    shortest: bool,
-    found_length: usize,
+    last: Option<&<T::System as System>::State>,
 ) -> Violation {
     let system = &prepared.system;
-    let names = system.components();
-    let execution = Execution::along(system, path);
     let (property, kind) = match wrong {
         Wrong::Violated(property) => (
             prepared.properties.name(*property).to_owned(),
@@ -274,14 +520,16 @@ pub(super) fn violation<T: Target>(
                 FailureKind::Panic => "panic",
                 FailureKind::Nondeterminism => "determinism",
                 FailureKind::Fault => "fault",
+                FailureKind::Limit => "limit",
             };
             (property.to_owned(), ViolationKind::Failure(failure.clone()))
         }
         Wrong::Deadlock(property, waiting) => {
-            let last = execution.as_ref().and_then(Execution::last);
+            // A system that fails to name its components has them numbered.
+            let names = panics::catch(|| system.components()).unwrap_or_default();
             let waiting = waiting.iter().map(|id| Waiting {
                 who: names.get(id.0).cloned().unwrap_or_else(|| id.to_string()),
-                what: last.and_then(|state| system.awaits(state, *id)),
+                what: last.and_then(|state| panics::catch(|| system.awaits(state, *id)).ok()?),
             });
             (
                 prepared.properties.name(*property).to_owned(),
@@ -293,17 +541,30 @@ pub(super) fn violation<T: Target>(
             ViolationKind::PropertyPanicked(failure.clone()),
         ),
     };
-    let mut violation = Violation {
+    Violation {
         property,
         kind,
         counterexample: None,
-    };
+    }
+}
+
+pub(super) fn violation<T: Target>(
+    prepared: &Prepared<T>,
+    path: &Path,
+    wrong: &Wrong,
+    shortest: bool,
+    found_length: usize,
+) -> Violation {
+    let system = &prepared.system;
+    let execution = Execution::along(system, path);
+    let last = execution.as_ref().and_then(Execution::last);
+    let mut violation = undescribed_violation(prepared, wrong, last);
     let (described, ending) = (violation.describe(), violation.ending());
     violation.counterexample = execution.map(|execution| {
         let mut trace = Trace::new(prepared.name.clone(), violation.property.clone(), described);
         trace.start = path.start;
         trace.from.clone_from(&prepared.from);
-        trace.lessons = system.lessons();
+        trace.lessons = system.lessons(&path.events);
         record(system, &execution, &mut trace);
         let steps = trace.steps.iter().filter(|_| system.has_lanes());
         let mut lanes: Vec<String> = Vec::new();
@@ -314,7 +575,8 @@ pub(super) fn violation<T: Target>(
         }
         Counterexample {
             lanes,
-            start: system.introduce(&execution.start),
+            start: panics::catch(|| system.introduce(&execution.start))
+                .unwrap_or_else(|failure| vec![undescribed(&failure)]),
             ending,
             trace,
             shortest,
@@ -322,6 +584,11 @@ pub(super) fn violation<T: Target>(
         }
     });
     violation
+}
+
+/// Stands for a state or a step that the system fails to describe.
+fn undescribed(failure: &Failure) -> String {
+    format!("‹its description {failure}›")
 }
 
 /// Writes an execution into a trace, under the key that all traces share.
@@ -333,7 +600,12 @@ fn record<S: System>(system: &S, execution: &Execution<S>, trace: &mut Trace) {
         trace.steps.push(TraceStep {
             event: step.position,
             fingerprint: after.map(|state| system.fingerprint(state, Key::default())),
-            step: system.explain(before, &step.event, after),
+            step: panics::catch(|| system.explain(before, &step.event, after)).unwrap_or_else(
+                |failure| Step {
+                    action: undescribed(&failure),
+                    ..Step::default()
+                },
+            ),
         });
         before = after.unwrap_or(before);
     }
@@ -362,5 +634,7 @@ pub(super) fn statistics<T: Target>(
         nodes: T::work(&prepared.system),
         local: None,
         schedules: None,
+        sampled_states: None,
+        coarse_hash: None,
     }
 }

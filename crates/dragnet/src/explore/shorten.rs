@@ -7,8 +7,8 @@
 use super::breadth;
 use super::limits::Gauge;
 use super::path::{Execution, Path, Wrong};
-use super::store::Fingerprints;
-use super::walk::{LeftOut, Space};
+use super::store::{Exact, Fingerprints};
+use super::walk::{LeftOut, Space, examined};
 use crate::system::System;
 use crate::tables::{Domain, Pair};
 
@@ -16,8 +16,17 @@ const STATES: u64 = 300_000;
 /// How many steps may be taken in all to find out which events can go.
 const STEPS: usize = 3_000_000;
 
-/// A path to the same complaint, at most as long, and whether it is known to be the shortest.
-pub(super) fn shorten<S: System>(space: &Space<'_, S>, path: Path, wrong: &Wrong) -> (Path, bool) {
+/// A path to the same complaint, at most as long, and whether it is known to be the shortest. Where `exact`, states are
+/// told apart as a whole.
+///
+/// The search that `outer` belongs to may have to end: then what there is by then is short enough.
+pub(super) fn shorten<S: System>(
+    space: &Space<'_, S>,
+    path: Path,
+    wrong: &Wrong,
+    exact: bool,
+    outer: &Gauge,
+) -> (Path, bool) {
     let Some(execution) = Execution::along(space.system, &path) else {
         return (path, false);
     };
@@ -28,7 +37,7 @@ pub(super) fn shorten<S: System>(space: &Space<'_, S>, path: Path, wrong: &Wrong
     let mut steps = 0;
     loop {
         let mut at = kept.len();
-        while at > 0 && steps < STEPS {
+        while at > 0 && steps < STEPS && !outer.must_end() {
             steps += kept.len();
             let from = at.saturating_sub(block);
             let without: Vec<S::Event> = kept[..from].iter().chain(&kept[at..]).cloned().collect();
@@ -42,15 +51,16 @@ pub(super) fn shorten<S: System>(space: &Space<'_, S>, path: Path, wrong: &Wrong
                 at = from;
             }
         }
-        if block == 1 || steps >= STEPS {
+        if block == 1 || steps >= STEPS || outer.must_end() {
             break;
         }
         block /= 2;
     }
-    search(space, best, wrong)
+    search(space, best, wrong, exact, outer)
 }
 
-/// Takes `events` in order as far as they are enabled, until the same complaint comes up.
+/// Takes `events` in order as far as they are enabled, until something is wrong, which must be the same complaint: a search
+/// ends at the first, and so does a replay.
 fn retake<S: System>(
     space: &Space<'_, S>,
     start: usize,
@@ -65,14 +75,12 @@ fn retake<S: System>(
     };
     let mut taken = Vec::new();
     let mut enabled = Vec::new();
-    let complains = |found: Option<Wrong>| found.is_some_and(|found| found.same_kind(wrong));
-    if complains(space.judge(&state)) {
-        return Some((path, taken));
-    }
+    let mut found = space.judge(&state);
     for event in events {
         enabled.clear();
-        if complains(space.events(&state, &mut enabled)) {
-            return Some((path, taken));
+        found = found.or_else(|| space.events(&state, &mut enabled));
+        if found.is_some() {
+            break;
         }
         let Some(position) = enabled.iter().position(|known| known == event) else {
             continue;
@@ -82,29 +90,41 @@ fn retake<S: System>(
         };
         path.events.push(position);
         taken.push(enabled[position].clone());
-        match successor {
-            Err(failure) => {
-                return complains(Some(Wrong::Failed(failure))).then_some((path, taken));
-            }
+        found = match examined(space.system, successor) {
+            Err(failure) => Some(Wrong::Failed(failure)),
             Ok(next) => {
-                if complains(space.judge(&next)) {
-                    return Some((path, taken));
-                }
                 state = next;
+                // An `Eq` or `Clone` that panics is met only by a search that compares or copies the state.
+                let compare = || space.copy_and_compare(&state).err().map(Wrong::Failed);
+                let compare = || compare().filter(|failure| failure.same_kind(wrong));
+                space.judge(&state).or_else(compare)
             }
-        }
+        };
     }
     enabled.clear();
-    complains(space.events(&state, &mut enabled)).then_some((path, taken))
+    let found = found.or_else(|| space.events(&state, &mut enabled))?;
+    found.same_kind(wrong).then_some((path, taken))
 }
 
-fn search<S: System>(space: &Space<'_, S>, best: Path, wrong: &Wrong) -> (Path, bool) {
+fn search<S: System>(
+    space: &Space<'_, S>,
+    best: Path,
+    wrong: &Wrong,
+    exact: bool,
+    outer: &Gauge,
+) -> (Path, bool) {
     let Some(shorter) = (best.events.len() as u64).checked_sub(1) else {
         return (best, true);
     };
-    let gauge = Gauge::up_to(STATES);
-    let store = Fingerprints::<Pair>::new(&Domain::new(1));
-    let explored = breadth::explore(space, &store, &gauge, 1, Some(shorter));
+    let gauge = Gauge::inside(outer, Some(STATES));
+    let domain = &Domain::new(1);
+    let explored = if exact {
+        let store = Exact::new(domain);
+        breadth::explore(space, &store, &gauge, 1, Some(shorter))
+    } else {
+        let store = Fingerprints::<S, Pair>::new(domain, None);
+        breadth::explore(space, &store, &gauge, 1, Some(shorter))
+    };
     match (explored.found, explored.left_out) {
         (Some((path, found)), _) if found.same_kind(wrong) => (path, true),
         (None, None | Some(LeftOut::Deeper)) => (best, true),

@@ -1,10 +1,13 @@
 //! The walk over a space, one state at a time: what every explorer does alike.
 
+use super::guarded::{GuardedStep, JudgedBatch, Part, guarded, initial, list_events, next};
 use super::limits::{Cut, Gauge};
 use super::path::{Path, Wrong};
+use super::store::Store;
 use crate::panics;
 use crate::property::{Bound, Properties};
-use crate::system::{EventKind, Failure, Successor, System};
+use crate::step_guard::{self, Step as _};
+use crate::system::{EventKind, Failure, FailureKind, Successor, System};
 use crate::tables::Domain;
 use crate::trace::{Fingerprint, Key};
 
@@ -20,6 +23,8 @@ pub(crate) struct Space<'a, S: System> {
     pub(crate) domain: &'a Domain,
     /// The number under which it knows the first of them.
     pub(crate) first_worker: usize,
+    /// A search ends at the first violation that it meets, also where it would look for the least of several.
+    pub(crate) ends_at_first: bool,
 }
 
 /// Which states a search may go through.
@@ -66,10 +71,16 @@ pub(crate) enum LeftOut {
 #[cfg(feature = "threads")]
 pub(crate) const LONGEST: u64 = 100_000;
 
-/// The successor of `state`; a panic on the way is a failure.
-#[inline]
-pub(crate) fn next<S: System>(system: &S, state: &S::State, event: &S::Event) -> Next<S::State> {
-    panics::catch(|| system.next(state, event)).and_then(|next| next)
+/// A successor whose `Hash` works; where it panics, the step fails.
+///
+/// A search hashes every state. Whoever follows a known execution does not, and asks for it here.
+pub(crate) fn examined<S: System>(system: &S, next: Next<S::State>) -> Next<S::State> {
+    if S::COMPARES_PARTS {
+        return next;
+    }
+    let state = next?;
+    panics::catch_in::<S::State, _>("Hash", || system.fingerprint(&state, Key::default()))?;
+    Ok(state)
 }
 
 impl<S: System> Space<'_, S> {
@@ -99,9 +110,15 @@ impl<S: System> Space<'_, S> {
     pub(crate) fn initial(&self) -> Result<Vec<(usize, S::State)>, Explored> {
         let failed =
             |start, failure| Explored::found(Path::starting(start), Wrong::Failed(failure));
-        let all = panics::catch(|| self.system.initial()).map_err(|failure| failed(0, failure))?;
+        let all = panics::catch(|| initial(self.system)).map_err(|failure| failed(0, failure))?;
         let mut initial = Vec::new();
         for (start, state) in all.into_iter().enumerate() {
+            let going_on = panics::catch(|| {
+                step_guard::give_up_if_interrupted(|| {
+                    format!("{start} initial states were looked at")
+                });
+            });
+            going_on.map_err(|failure| failed(start, failure))?;
             let inside = self.is_inside(&state);
             if inside.map_err(|failure| failed(start, failure))? {
                 initial.push((start, state));
@@ -110,8 +127,86 @@ impl<S: System> Space<'_, S> {
         Ok(initial)
     }
 
-    pub(crate) fn fingerprint(&self, state: &S::State) -> Fingerprint {
-        self.system.fingerprint(state, self.key)
+    /// The fingerprint of a state; a `Hash` that panics is a failure.
+    #[inline]
+    pub(crate) fn fingerprint(&self, state: &S::State) -> Result<Fingerprint, Failure> {
+        let fingerprint = || self.system.fingerprint(state, self.key);
+        match S::COMPARES_PARTS {
+            // Its parts have been hashed.
+            true => Ok(fingerprint()),
+            false => panics::catch_in::<S::State, _>("Hash", fingerprint),
+        }
+    }
+
+    /// The fingerprint of a state that is about to be visited, or looked up in the store, which has
+    /// [examined](Store::examine) it. A `Hash` or `Eq` that panics is a failure.
+    pub(crate) fn identify(
+        &self,
+        store: &impl Store<S>,
+        state: &S::State,
+    ) -> Result<Fingerprint, Failure> {
+        let fingerprint = self.fingerprint(state)?;
+        if !S::COMPARES_PARTS {
+            panics::catch_in::<S::State, _>("Eq", || store.examine(state, fingerprint))?;
+        }
+        Ok(fingerprint)
+    }
+
+    /// The fingerprint of each successor, or 0 where the step fails, which a `Hash` or `Eq` that panics makes it do. The store
+    /// has examined them all, and their places in it are on their way to the cache.
+    #[inline]
+    pub(crate) fn identify_each(
+        &self,
+        store: &impl Store<S>,
+        born: &mut [Successor<S::State>],
+        fingerprints: &mut Vec<Fingerprint>,
+    ) {
+        let (system, key) = (self.system, self.key);
+        if S::COMPARES_PARTS {
+            identify_all(system, key, store, born, fingerprints);
+        } else if panics::catch(|| identify_all(system, key, store, born, fingerprints)).is_err() {
+            self.identify_one_by_one(store, born, fingerprints);
+        }
+    }
+
+    #[cold]
+    fn identify_one_by_one(
+        &self,
+        store: &impl Store<S>,
+        born: &mut [Successor<S::State>],
+        fingerprints: &mut Vec<Fingerprint>,
+    ) {
+        fingerprints.clear();
+        for Successor { next, .. } in born {
+            let identified = match next {
+                Ok(state) => self.identify(store, state),
+                Err(_) => Ok(Fingerprint(0)),
+            };
+            fingerprints.push(identified.unwrap_or_else(|failure| {
+                if self.admits(next) && next.is_ok() {
+                    *next = Err(failure);
+                }
+                Fingerprint(0)
+            }));
+        }
+    }
+
+    /// Fails where the `Eq` of a state panics. A search calls it only on states that are met again.
+    pub(crate) fn compare_to_itself(&self, state: &S::State) -> Result<(), Failure> {
+        if !S::COMPARES_PARTS {
+            let same = state;
+            panics::catch_in::<S::State, _>("Eq", || same == state)?;
+        }
+        Ok(())
+    }
+
+    /// Fails where the `Eq` or `Clone` of a state panics. A search clones some states, and compares those that are met
+    /// again.
+    pub(crate) fn copy_and_compare(&self, state: &S::State) -> Result<(), Failure> {
+        if !S::COMPARES_PARTS {
+            panics::catch_in::<S::State, _>("Clone", || drop(state.clone()))?;
+        }
+        self.compare_to_itself(state)
     }
 
     /// Whether a state is part of the space; a bound that panics is a failure like any other.
@@ -123,10 +218,31 @@ impl<S: System> Space<'_, S> {
         if self.within.is_empty() {
             return Ok(true);
         }
+        let step = self.step(state, Part::Bounds);
         panics::catch(|| {
-            let mut bounds = self.within.iter();
-            bounds.all(|bound| (bound.inside)(self.system, state))
+            step_guard::run(&step, || {
+                let mut bounds = self.within.iter();
+                bounds.all(|bound| (bound.inside)(self.system, state))
+            })
         })
+    }
+
+    /// Whether a state satisfies every bound, wherever the search looks.
+    pub(crate) fn satisfies_bounds(&self, state: &S::State) -> bool {
+        let mut bounds = self.within.iter();
+        bounds.all(|bound| panics::catch(|| (bound.inside)(self.system, state)) == Ok(true))
+    }
+
+    /// The name of the bound that keeps `state` out of the space, if one does. Where a bound before it panics, none does:
+    /// that is a failure.
+    pub(crate) fn bound_left(&self, state: &S::State) -> Option<&str> {
+        let judged = self.within.iter().map(|bound| {
+            let inside = panics::catch(|| (bound.inside)(self.system, state));
+            (bound, inside)
+        });
+        let mut unsatisfied = judged.filter(|(_, inside)| *inside != Ok(true));
+        let (bound, inside) = unsatisfied.next()?;
+        inside.is_ok().then_some(&bound.name)
     }
 
     /// How a bound fails on `state`, if it does.
@@ -137,12 +253,37 @@ impl<S: System> Space<'_, S> {
     /// What is wrong with a state itself.
     #[inline]
     pub(crate) fn judge(&self, state: &S::State) -> Option<Wrong> {
-        match panics::catch(|| self.properties.judge(self.system, state)) {
+        let step = self.step(state, Part::Properties);
+        let judge = || step_guard::run(&step, || self.properties.judge(self.system, state));
+        match panics::catch(judge) {
             Ok(violated) => violated.map(Wrong::Violated),
-            Err(failure) => Some(Wrong::Panicked(
-                self.properties.panicking(self.system, state),
-                failure,
-            )),
+            Err(_) => Some(self.panicking(state)),
+        }
+    }
+
+    /// The first property that panics on `state`, and how.
+    fn panicking(&self, state: &S::State) -> Wrong {
+        let mut failures = self
+            .properties
+            .iter()
+            .enumerate()
+            .filter_map(|(index, property)| {
+                let step = self.step(state, Part::Property(&property.name));
+                let judge = || step_guard::run(&step, || property.evaluate(self.system, state));
+                Some(Wrong::Panicked(index, panics::catch(judge).err()?))
+            });
+        failures.next().unwrap_or_else(|| {
+            let message = "a property panicked, and not when it was judged again on the same state";
+            let failure = Failure::new(FailureKind::Nondeterminism, message.to_owned(), None);
+            Wrong::Panicked(0, failure)
+        })
+    }
+
+    fn step<'s>(&'s self, state: &'s S::State, part: Part<'s, S::Event>) -> GuardedStep<'s, S> {
+        GuardedStep {
+            system: self.system,
+            state,
+            part,
         }
     }
 
@@ -156,20 +297,34 @@ impl<S: System> Space<'_, S> {
         S::State: 's,
     {
         let mut at = 0;
-        let mut judged = None;
-        // Entered once for all, and again after each state on which a property panics.
-        while let Err(failure) = panics::catch(|| {
-            for state in &mut states {
-                judged = Some(state);
-                if let Some(property) = self.properties.judge(self.system, state) {
-                    found(at, Wrong::Violated(property));
+        if step_guard::refuses_some() {
+            for (at, state) in states.enumerate() {
+                if let Some(wrong) = self.judge(state) {
+                    found(at, wrong);
+                    if self.ends_at_first {
+                        break;
+                    }
                 }
-                at += 1;
             }
-        }) {
-            if let Some(state) = judged {
-                let property = self.properties.panicking(self.system, state);
-                found(at, Wrong::Panicked(property, failure));
+            return;
+        }
+        let batch = JudgedBatch::new(self.system);
+        // Entered once for all, and again after each state on which a property panics.
+        while panics::catch(|| {
+            step_guard::run(&batch, || {
+                for state in &mut states {
+                    batch.judge(state);
+                    if let Some(property) = self.properties.judge(self.system, state) {
+                        found(at, Wrong::Violated(property));
+                    }
+                    at += 1;
+                }
+            });
+        })
+        .is_err()
+        {
+            if let Some(state) = batch.judged() {
+                found(at, self.panicking(state));
             }
             at += 1;
         }
@@ -182,23 +337,40 @@ impl<S: System> Space<'_, S> {
         if let Some(position) = position {
             let next = events
                 .get(position)
-                .and_then(|event| self.take(state, event));
-            return matches!((next, wrong), (Some(Err(_)), Wrong::Failed(_)));
+                .and_then(|event| self.take(state, event))
+                .map(|next| examined(self.system, next));
+            return match next {
+                Some(Ok(next)) => self.fails_on(&next, wrong),
+                Some(Err(_)) => matches!(wrong, Wrong::Failed(_)),
+                None => false,
+            };
         }
-        let bound = self.is_inside(state).err().map(Wrong::Failed);
-        let found = [self.judge(state), stuck, bound];
+        if self.fails_on(state, wrong) {
+            return true;
+        }
+        let found = [self.judge(state), stuck];
         found.iter().flatten().any(|found| found.same_kind(wrong))
+    }
+
+    /// Whether `wrong` is that a bound, or the `Eq` or `Clone` of `state`, fails on it.
+    fn fails_on(&self, state: &S::State, wrong: &Wrong) -> bool {
+        let failures = [
+            self.bound_failure(state),
+            self.copy_and_compare(state).err(),
+        ];
+        let mut failures = failures.into_iter().flatten();
+        failures.any(|failure| Wrong::Failed(failure).same_kind(wrong))
     }
 
     /// Lists the events of `state`, and what is wrong with there being no others.
     #[inline]
     pub(crate) fn events(&self, state: &S::State, events: &mut Vec<S::Event>) -> Option<Wrong> {
         let first = events.len();
-        if let Err(failure) = panics::catch(|| self.system.events(state, events)) {
+        if let Err(failure) = panics::catch(|| list_events(self.system, state, events)) {
             return Some(Wrong::Failed(failure));
         }
         let property = self.properties.deadlock()?;
-        let waiting = panics::catch(|| {
+        let waiting = || {
             let stuck = events[first..]
                 .iter()
                 .all(|event| self.system.kind(state, event) != EventKind::Progress);
@@ -207,7 +379,8 @@ impl<S: System> Space<'_, S> {
             } else {
                 Vec::new()
             }
-        });
+        };
+        let waiting = panics::catch(|| guarded(self.system, state, Part::Waiting, waiting));
         match waiting {
             Ok(waiting) if waiting.is_empty() => None,
             Ok(waiting) => Some(Wrong::Deadlock(property, waiting)),
@@ -254,8 +427,53 @@ impl<S: System> Space<'_, S> {
             }
             None => None,
         };
-        let expanded = panics::catch(|| self.system.successors(state, scratch, out));
+        let expanded = match step_guard::refusal(|| self.step(state, Part::Successors).key()) {
+            // Which of them does not return is found out one by one.
+            Some(_) => panics::catch(|| {
+                scratch.clear();
+                list_events(self.system, state, scratch);
+                for (position, event) in scratch.iter().enumerate() {
+                    let next = next(self.system, state, event);
+                    let is_last = next.is_err() && self.ends_at_first;
+                    out.push(Successor { position, next });
+                    if is_last {
+                        break;
+                    }
+                }
+            }),
+            None => panics::catch(|| {
+                let successors = || self.system.successors(state, scratch, out);
+                guarded(self.system, state, Part::Successors, successors);
+            }),
+        };
         expanded.err().map(Wrong::Failed).or(stuck)
+    }
+}
+
+/// The fingerprints of successors, as [`Space::identify_each`] finds them where nothing panics.
+#[inline]
+fn identify_all<S: System>(
+    system: &S,
+    key: Key,
+    store: &impl Store<S>,
+    born: &[Successor<S::State>],
+    fingerprints: &mut Vec<Fingerprint>,
+) {
+    fingerprints.clear();
+    fingerprints.extend(born.iter().map(|born| {
+        let Ok(state) = &born.next else {
+            return Fingerprint(0);
+        };
+        let fingerprint = system.fingerprint(state, key);
+        store.prefetch(fingerprint);
+        fingerprint
+    }));
+    if !S::COMPARES_PARTS && store.examines_any(fingerprints) {
+        for (born, &fingerprint) in born.iter().zip(&*fingerprints) {
+            if let Ok(state) = &born.next {
+                store.examine(state, fingerprint);
+            }
+        }
     }
 }
 

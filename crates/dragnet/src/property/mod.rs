@@ -3,7 +3,6 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::panics;
 use crate::system::System;
 
 /// A condition on states. It may capture, and is judged once on each new state.
@@ -25,6 +24,13 @@ pub(crate) struct Property<S: System> {
 }
 
 impl<S: System> Property<S> {
+    /// Evaluates its condition on a state, for what that does besides.
+    pub(crate) fn evaluate(&self, system: &S, state: &S::State) {
+        if let Claim::Always(condition, _) | Claim::Reachable(condition, ..) = &self.claim {
+            condition(system, state);
+        }
+    }
+
     /// Whether it looks at more than the states of nodes.
     pub(crate) fn looks_at_the_network(&self) -> bool {
         match &self.claim {
@@ -110,17 +116,6 @@ impl<S: System> Properties<S> {
             }
         }
         violated
-    }
-
-    /// The first property that panics on `state`.
-    pub(crate) fn panicking(&self, system: &S, state: &S::State) -> usize {
-        let panics = |property: &Property<S>| match &property.claim {
-            Claim::Always(condition, _) | Claim::Reachable(condition, ..) => {
-                panics::catch(|| condition(system, state)).is_err()
-            }
-            Claim::DeadlockFree => false,
-        };
-        self.list.iter().position(panics).unwrap_or(0)
     }
 
     /// Whether none of them looks at states.

@@ -6,6 +6,7 @@ use std::{panic, thread};
 use tracing::dispatcher::{self, Dispatch};
 
 use super::{replace, world};
+use crate::step_guard;
 
 /// Runs `code` on a thread on which nothing has run before.
 ///
@@ -23,7 +24,11 @@ pub(super) fn run<T: Send>(code: impl FnOnce() -> T + Send) -> T {
         panic!("{why_not}");
     }
     let subscriber = dispatcher::get_default(Dispatch::clone);
-    start_and_join(|| dispatcher::with_default(&subscriber, code))
+    let steps = step_guard::current();
+    start_and_join(|| {
+        let _entered = step_guard::enter(steps.as_ref());
+        dispatcher::with_default(&subscriber, code)
+    })
 }
 
 fn start_and_join<T: Send>(code: impl FnOnce() -> T + Send) -> T {

@@ -8,11 +8,12 @@
 //! check. Numbers must come from `push`, of the same arena.
 
 use std::alloc::{self, Layout};
-use std::mem::MaybeUninit;
+use std::mem::{self, MaybeUninit};
 use std::ptr::{self, NonNull};
 use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 
 use super::pages::{self, LARGE_PAGE};
+use crate::panics;
 
 const FIRST_BITS: u32 = 5;
 const BUCKETS: usize = 33 - FIRST_BITS as usize;
@@ -22,7 +23,12 @@ pub(crate) struct Arena<T> {
     /// by its number alone. Null until there is the bucket.
     buckets: [AtomicPtr<MaybeUninit<T>>; BUCKETS],
     len: AtomicUsize,
+    /// How many items there may be.
+    most: usize,
 }
+
+/// A number plus one is a `u32` as well, and so is a number plus two.
+const MOST: usize = u32::MAX as usize - 1;
 
 // SAFETY: items are reached by reference from several threads, and dropped by one.
 unsafe impl<T: Send + Sync> Sync for Arena<T> {}
@@ -34,13 +40,16 @@ impl<T> Arena<T> {
         Self {
             buckets: [const { AtomicPtr::new(ptr::null_mut()) }; BUCKETS],
             len: AtomicUsize::new(0),
+            most: MOST,
         }
     }
 
-    /// Adds an item, and names it.
+    /// Adds an item, and names it. More than 2^32 - 2 items are a [limit](panics::limit).
     pub(crate) fn push(&self, item: T) -> u32 {
         let id = self.len.fetch_add(1, Ordering::Relaxed);
-        assert!(id < u32::MAX as usize - 1, "more than 2^32 distinct values");
+        if id >= self.most {
+            self.is_full();
+        }
         let (bucket, at) = place(id as u32);
         let place = self.bucket(bucket).wrapping_add(at);
         // SAFETY: the bucket has room at this place, and this place belongs to this number alone.
@@ -59,6 +68,16 @@ impl<T> Arena<T> {
             let origin = self.buckets.get_unchecked(bucket).load(Ordering::Acquire);
             (*origin.wrapping_add(at)).assume_init_ref()
         }
+    }
+
+    #[cold]
+    fn is_full(&self) -> ! {
+        // Whatever is below `len` was pushed.
+        self.len.fetch_sub(1, Ordering::Relaxed);
+        panics::limit(format!(
+            "the search has more than {} distinct local states, messages or other parts of states of one kind",
+            self.most
+        ))
     }
 
     fn bucket(&self, bucket: usize) -> *mut MaybeUninit<T> {
@@ -92,10 +111,18 @@ impl<T> Arena<T> {
 
 impl<T> Drop for Arena<T> {
     fn drop(&mut self) {
-        for id in 0..*self.len.get_mut() {
+        let items = match mem::needs_drop::<T>() {
+            true => *self.len.get_mut(),
+            false => 0,
+        };
+        for id in 0..items {
             let (bucket, at) = place(id as u32);
+            let item = self.buckets[bucket].get_mut().wrapping_add(at);
+            // An item of the program may panic, and so may the next: the process would not survive two at once. The search
+            // is over by now.
+            //
             // SAFETY: every number below `len` was pushed, and nobody else has the arena any more.
-            unsafe { (*self.buckets[bucket].get_mut().wrapping_add(at)).assume_init_drop() };
+            let _ = panics::catch(|| unsafe { (*item).assume_init_drop() });
         }
         for (bucket, origin) in self.buckets.iter_mut().enumerate() {
             let origin = *origin.get_mut();
@@ -143,6 +170,26 @@ mod tests {
     use std::thread;
 
     use super::*;
+    use crate::system::FailureKind;
+
+    #[test]
+    fn an_item_too_many_is_a_limit_and_changes_nothing() {
+        let mut arena = Arena::new();
+        arena.most = 40;
+        let full: Vec<u32> = (0..40).map(|n| arena.push(format!("{n}"))).collect();
+        for _ in 0..3 {
+            let failure = panics::catch(|| arena.push("one more".to_owned())).unwrap_err();
+            assert_eq!(failure.kind(), FailureKind::Limit);
+        }
+        assert_eq!(arena.len.load(Ordering::Relaxed), 40);
+        assert!(full.iter().all(|&id| *arena.get(id) == id.to_string()));
+    }
+
+    #[test]
+    fn the_last_number_has_a_place() {
+        let (bucket, at) = place(MOST as u32 - 1);
+        assert!(bucket < BUCKETS && at - first_of(bucket) < first_of(bucket));
+    }
 
     #[test]
     fn every_item_is_found_under_its_number_from_every_thread() {

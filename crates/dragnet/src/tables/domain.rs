@@ -16,6 +16,8 @@ const AWAY: u64 = u64::MAX;
 
 pub(crate) struct Domain {
     clocks: Box<[Padded<AtomicU64>]>,
+    /// How many workers use the tables at a time.
+    workers: usize,
     retired: Mutex<Vec<Retired>>,
     blocks: Arc<Blocks>,
 }
@@ -34,8 +36,16 @@ struct Retired {
 impl Domain {
     /// A domain for this many workers, all of them away.
     pub(crate) fn new(workers: usize) -> Arc<Self> {
+        Self::with_substitutes(workers, 0)
+    }
+
+    /// A domain for this many workers at a time, and others who may take their place. Workers whose place was taken do
+    /// nothing any more, but may never have left.
+    pub(crate) fn with_substitutes(workers: usize, substitutes: usize) -> Arc<Self> {
+        let clocks = 0..workers + substitutes;
         Arc::new(Self {
-            clocks: (0..workers).map(|_| Padded(AtomicU64::new(AWAY))).collect(),
+            clocks: clocks.map(|_| Padded(AtomicU64::new(AWAY))).collect(),
+            workers,
             retired: Mutex::new(Vec::new()),
             blocks: Arc::new(Blocks::new()),
         })
@@ -48,7 +58,7 @@ impl Domain {
 
     /// Whether only one thread ever uses its tables at a time.
     pub(super) fn is_for_one(&self) -> bool {
-        self.clocks.len() <= 1
+        self.workers <= 1
     }
 
     /// Says that `worker` is between two operations.

@@ -1,7 +1,8 @@
 //! Values kept once each, under a small number.
 
-use std::sync::Arc;
+use std::cell::Cell;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use super::{Arena, Domain, Ids};
 
@@ -11,6 +12,8 @@ pub(crate) struct Interner<T> {
     items: Arena<Item<T>>,
     index: Ids,
     distinct: AtomicUsize,
+    /// The first two values that are unequal and have the same hash.
+    collision: OnceLock<(u32, u32)>,
 }
 
 struct Item<T> {
@@ -24,6 +27,7 @@ impl<T: Eq> Interner<T> {
             items: Arena::new(),
             index: Ids::new(domain),
             distinct: AtomicUsize::new(0),
+            collision: OnceLock::new(),
         }
     }
 
@@ -36,10 +40,27 @@ impl<T: Eq> Interner<T> {
         let value = self.get(pushed);
         // With two threads it may be the other's number that stands there, and the item just pushed stays behind,
         // unused.
-        let id = self.index.enter(hash, pushed, |id| self.get(id) == value);
+        let collides = Cell::new(None);
+        let id = self.index.enter(hash, pushed, |id| {
+            let known = self.items.get(id);
+            let equal = known.value == *value;
+            if !equal && known.hash == hash {
+                collides.set(Some(id));
+            }
+            equal
+        });
         let new = id == pushed;
+        if let (true, Some(other)) = (new, collides.get()) {
+            let _ = self.collision.set((other, id));
+        }
         self.distinct.fetch_add(usize::from(new), Ordering::Relaxed);
         (id, new)
+    }
+
+    /// Two values that are unequal and have the same hash, if there are any.
+    pub(crate) fn collision(&self) -> Option<(&T, &T)> {
+        let &(one, other) = self.collision.get()?;
+        Some((self.get(one), self.get(other)))
     }
 
     /// The number of a value with this hash that `is` recognises.
@@ -85,5 +106,18 @@ mod tests {
         assert_eq!(interner.intern("b", 42), (b, false));
         assert_eq!((interner.get(a), interner.get(b)), (&"a", &"b"));
         assert_eq!(interner.len(), 2);
+    }
+
+    #[test]
+    fn unequal_values_with_one_hash_are_remembered() {
+        let interner = Interner::new(&Domain::new(1));
+        interner.intern("a", 42);
+        // The same first half of the hash is nothing unusual.
+        interner.intern("b", 43);
+        interner.intern("a", 42);
+        assert_eq!(interner.collision(), None);
+        interner.intern("c", 42);
+        interner.intern("d", 43);
+        assert_eq!(interner.collision(), Some((&"a", &"c")));
     }
 }

@@ -36,18 +36,31 @@ impl Numbers {
 
     #[inline]
     fn place(&self, index: u32) -> &AtomicU32 {
-        let at = u64::from(index) + (1 << FIRST);
-        let chunk = at.ilog2() - FIRST;
+        let (chunk, at) = place(index);
         let length = 1_u64 << (chunk + FIRST);
         let chunk = self.chunks[chunk as usize]
             .get_or_init(|| (0..length).map(|_| AtomicU32::new(0)).collect());
-        &chunk[(at - length) as usize]
+        &chunk[at as usize]
     }
+}
+
+/// The chunk that holds an index, and where in it that stands.
+#[inline]
+fn place(index: u32) -> (u32, u64) {
+    let at = u64::from(index) + (1 << FIRST);
+    let chunk = at.ilog2() - FIRST;
+    (chunk, at - (1 << (chunk + FIRST)))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_last_index_has_a_place() {
+        let (chunk, at) = place(u32::MAX);
+        assert_eq!((chunk as usize, at), (CHUNKS - 1, (1 << FIRST) - 1));
+    }
 
     #[test]
     fn each_number_is_found_out_once() {

@@ -9,6 +9,8 @@ use std::marker::PhantomData;
 use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 use std::{hint, ptr, slice};
 
+use super::number_below;
+
 /// A `OnceLock<Box<[T]>>` in two thirds of its size.
 pub(crate) struct OnceSlice<T> {
     first: AtomicPtr<T>,
@@ -45,8 +47,7 @@ impl<T> OnceSlice<T> {
 
     #[cold]
     fn init(&self, list: Box<[T]>) -> &[T] {
-        assert!(list.len() < BEING_SET as usize, "a list of 2^32 items");
-        let len = list.len() as u32;
+        let len = number_below(list.len(), BEING_SET, "steps of one node in one state");
         let taken =
             self.len
                 .compare_exchange(UNMADE, BEING_SET, Ordering::Acquire, Ordering::Acquire);

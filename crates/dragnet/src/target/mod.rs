@@ -45,6 +45,12 @@ pub trait Target: Sized + 'static {
         Vec::new()
     }
 
+    /// What may be wrong and could not be decided, a sentence each.
+    #[doc(hidden)]
+    fn warnings(_system: &Self::System) -> Vec<String> {
+        Vec::new()
+    }
+
     /// Why the target cannot be explored as it is, if it cannot.
     fn objection(&self) -> Option<String> {
         None

@@ -64,7 +64,7 @@ pub struct Beginning {
 }
 
 /// A message on its way to a node.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Sent {
     pub to: u32,
     pub envelope: u32,

@@ -4,7 +4,7 @@ use std::fmt::Debug;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Fingerprint, change};
+use super::{Fingerprint, change, debug};
 use crate::system::ComponentId;
 
 /// What an event exchanges with other components: its interface effect.
@@ -54,6 +54,25 @@ impl Step {
             changed: after.map_or_else(Vec::new, |after| change::between(before, after)),
             ..Self::default()
         }
+    }
+
+    /// A value by its `Debug`, as a step shows it. Where that panics or returns an error, the text says so, behind what was
+    /// written before.
+    ///
+    /// ```
+    /// use std::fmt;
+    ///
+    /// struct Log;
+    ///
+    /// impl fmt::Debug for Log {
+    ///     fn fmt(&self, _: &mut fmt::Formatter<'_>) -> fmt::Result { panic!("the log is gone") }
+    /// }
+    ///
+    /// assert_eq!(dragnet::Step::text(&Some(1)), "Some(1)");
+    /// assert_eq!(dragnet::Step::text(&Log), "‹Debug of Log panicked: the log is gone›");
+    /// ```
+    pub fn text<T: Debug + ?Sized>(value: &T) -> String {
+        debug(value)
     }
 
     /// What changed between two values, by their `Debug` form: one line for each part that differs.

@@ -2,7 +2,7 @@
 
 use std::fmt::{self, Display};
 
-use crate::system::Failure;
+use crate::system::{Failure, FailureKind};
 use crate::trace::{Step, Trace};
 
 /// What is wrong, and how to get there.
@@ -85,6 +85,9 @@ impl Violation {
                 let waiting: Vec<String> = waiting.iter().map(ToString::to_string).collect();
                 let waiting = waiting.join(", ");
                 format!("deadlock: {waiting}, and nothing can happen any more")
+            }
+            ViolationKind::PropertyPanicked(failure) if failure.kind() != FailureKind::Panic => {
+                format!("the property `{property}` cannot be judged: {failure}")
             }
             ViolationKind::PropertyPanicked(failure) => {
                 format!("the property `{property}` itself {failure}")

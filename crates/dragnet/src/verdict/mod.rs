@@ -8,6 +8,6 @@ mod turns;
 
 pub use counterexample::{Counterexample, Violation, ViolationKind, Waiting};
 pub use replay::{Replay, ReplayError};
-pub(crate) use report::test_name;
 pub use report::{LocalWork, Outcome, ScheduleWork, Statistics, Verdict};
+pub(crate) use report::{next_unnamed, unnamed_as};
 pub use summary::Style;

@@ -40,4 +40,10 @@ pub enum ReplayError {
         /// What the difference is.
         what: String,
     },
+    /// Its execution does not come to an end.
+    #[error("the trace could not be followed to its end: {why}")]
+    Unfinished {
+        /// What stands in the way.
+        why: String,
+    },
 }

@@ -1,13 +1,15 @@
 //! The verdict of a check, and what tests ask of it.
 
+use std::cell::Cell;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use std::{env, fs};
 
 use super::{Counterexample, Style, Violation};
 use crate::options::{Engine, Reduction};
+use crate::step_guard;
 use crate::target::NodeWork;
-use crate::trace::SavedState;
+use crate::trace::{Fingerprint, Key, SavedState};
 
 /// What a check found.
 #[derive(Clone, Debug, PartialEq)]
@@ -19,6 +21,8 @@ pub struct Verdict {
     pub outcome: Outcome,
     /// What bounds the system, a phrase each: the space that `holds` speaks of.
     pub within: Vec<String>,
+    /// What may be wrong and could not be decided, a sentence each: data races that an `Arc` of `std` may prevent.
+    pub warnings: Vec<String>,
     /// How the space was walked.
     pub engine: Engine,
     /// An engine that may get further, where this one was cut short.
@@ -70,6 +74,13 @@ pub struct Statistics {
     pub local: Option<LocalWork>,
     /// What exploring schedules took; none for other engines.
     pub schedules: Option<ScheduleWork>,
+    /// How many states of a direct system were kept, to be compared with others of the same fingerprint: all of them up to
+    /// 100,000, then about one in 1,024. None for other targets, whose states are compared part by part, and where
+    /// whole states were compared.
+    pub sampled_states: Option<u64>,
+    /// The type whose `Hash` leaves out fields that `Eq` compares, if one was noticed: states were taken for others, and
+    /// nothing is said to hold.
+    pub coarse_hash: Option<String>,
 }
 
 /// What exploring the schedules of a program with threads took.
@@ -159,6 +170,32 @@ impl Verdict {
         }
     }
 
+    /// Prints the verdict, writes the counterexample, and ends the process at once: code under test has tried to end it, so
+    /// nothing else can be done with it.
+    pub(crate) fn end_process(&self) -> ! {
+        use std::io::Write as _;
+
+        let again = match &self.outcome {
+            Outcome::Holds => {
+                "The local engine has run code on a state that no execution reaches, and that code has called `exit`: this \
+                 process ends now, with status 1. Another engine does not run it.\n"
+                    .to_owned()
+            }
+            _ => {
+                let kept = self.counterexample().map(|found| self.keep(found));
+                kept.unwrap_or_default()
+            }
+        };
+        let text = format!("\n{}{again}", self.render(Style::plain()));
+        // There is nowhere left to say that this failed.
+        let _ = std::io::stderr().write_all(text.as_bytes());
+        let status = match &self.outcome {
+            Outcome::Inconclusive(_) => 3,
+            _ => 1,
+        };
+        step_guard::end_process(status)
+    }
+
     /// Writes the counterexample beside the build, and says how to run it again.
     fn keep(&self, counterexample: &Counterexample) -> String {
         let path = trace_directory().join(format!("{}.json", file_name(&self.system)));
@@ -171,23 +208,70 @@ impl Verdict {
                     .map_err(|error| error.to_string())
             });
         match written {
-            Ok(()) => format!(
-                "\nThe trace is in {}\nRun it again, with your own output and breakpoints:\n  DRAGNET_REPLAY={} cargo test {}\n",
-                path.display(),
-                path.display(),
-                test_name().unwrap_or_default(),
-            ),
+            Ok(()) => {
+                // Without `--exact`, tests whose names begin alike would run too.
+                let test = test_name().map(|name| format!(" {name} -- --exact"));
+                format!(
+                    "\nThe trace is in {}\nRun it again, with your own output and breakpoints:\n  DRAGNET_REPLAY={} cargo test{}\n",
+                    path.display(),
+                    shell_word(&path),
+                    test.unwrap_or_default(),
+                )
+            }
             Err(error) => format!("\nThe trace could not be kept: {error}\n"),
         }
     }
 }
 
 /// The name of the test that runs on this thread.
-pub(crate) fn test_name() -> Option<String> {
+fn test_name() -> Option<String> {
     std::thread::current()
         .name()
         .filter(|name| *name != "main")
         .map(str::to_owned)
+}
+
+/// The name of a check that nobody named and that is about to run: that of its test, with a number from the second such
+/// check of the test on. Each run of the test numbers them alike.
+pub(crate) fn next_unnamed() -> String {
+    thread_local! {
+        static UNNAMED: Cell<u32> = const { Cell::new(0) };
+    }
+    let Some(test) = test_name() else {
+        return "system".to_owned();
+    };
+    // Each test has a thread of its own.
+    let number = UNNAMED.get() + 1;
+    UNNAMED.set(number);
+    match number {
+        1 => test,
+        _ => format!("{test}#{number}"),
+    }
+}
+
+/// The name of a check that nobody named and that replays a trace of `recorded`: the same if that was an unnamed check of
+/// this test, whatever its number.
+pub(crate) fn unnamed_as(recorded: &str) -> String {
+    let Some(test) = test_name() else {
+        return "system".to_owned();
+    };
+    let number = recorded
+        .strip_prefix(&test)
+        .map(|rest| rest.strip_prefix('#'));
+    match number {
+        Some(Some(number)) if number.parse::<u32>().is_ok() => recorded.to_owned(),
+        _ => test,
+    }
+}
+
+/// A path as a shell reads it back.
+fn shell_word(path: &Path) -> String {
+    let path = path.display().to_string();
+    let plain = |c: char| c.is_alphanumeric() || "-_./+:@%,=".contains(c);
+    match path.chars().all(plain) {
+        true => path,
+        false => format!("'{}'", path.replace('\'', r"'\''")),
+    }
 }
 
 /// `target/dragnet`, found from the running test, or the directory for temporary files.
@@ -202,14 +286,29 @@ fn trace_directory() -> PathBuf {
 }
 
 fn file_name(system: &str) -> String {
-    let clean = |c: char| {
-        if c.is_alphanumeric() || c == '-' || c == '_' {
-            c
-        } else {
-            '-'
-        }
-    };
-    let name: String = system.chars().map(clean).collect();
+    let is_clean = |c: char| c.is_alphanumeric() || c == '-' || c == '_';
+    let clean = |c: char| if is_clean(c) { c } else { '-' };
+    let mut name: String = system.chars().map(clean).collect();
+    if name != system {
+        // Another check may have the name that is left.
+        let hash = Fingerprint::of(system, Key::default()).0;
+        name.push_str(&format!("-{:08x}", hash >> 32));
+    }
     debug_assert!(Path::new(&name).components().count() <= 1);
     name
+}
+
+#[cfg(test)]
+mod tests {
+    use super::file_name;
+
+    #[test]
+    fn two_checks_never_share_a_trace_file() {
+        assert_eq!(file_name("a-b"), "a-b");
+        let names = ["a-b", "a/b", "a b", "a::b", "a--b"].map(file_name);
+        for (at, name) in names.iter().enumerate() {
+            assert!(!names[..at].contains(name), "{names:?}");
+            assert_eq!(*name, name.replace(['/', ' ', ':'], ""));
+        }
+    }
 }

@@ -93,6 +93,9 @@ impl Verdict {
         if !self.within.is_empty() {
             lines.push(("within", self.within.join("; ")));
         }
+        for warning in &self.warnings {
+            lines.push(("warning", warning.clone()));
+        }
         let order = match self.threads {
             1 => "1 thread".to_owned(),
             threads => format!("{threads} threads"),
@@ -175,7 +178,20 @@ impl Verdict {
                 bytes(statistics.peak_memory_bytes)
             ),
         ));
-        let missed = if self.exact && digested {
+        if let Some(kept) = statistics.sampled_states {
+            lines.push((
+                "sampled",
+                format!(
+                    "{} states were kept and compared with others of the same fingerprint",
+                    grouped(kept)
+                ),
+            ));
+        }
+        let missed = if let Some(type_name) = &statistics.coarse_hash {
+            format!(
+                "states were missed: the `Hash` of {type_name} leaves out fields that `Eq` compares"
+            )
+        } else if self.exact && digested {
             "none beside the digests: whole states were compared".to_owned()
         } else if self.exact {
             "none: whole states were compared".to_owned()
@@ -220,7 +236,7 @@ impl Verdict {
             lines.push((
                 "memory",
                 format!(
-                    "judged as sequentially consistent, though {} atomic {} of an execution asked for less",
+                    "explored as sequentially consistent, without stale reads, though {} atomic {} of an execution asked for less",
                     grouped(work.weakly_ordered),
                     number(work.weakly_ordered, "operation", "operations")
                 ),

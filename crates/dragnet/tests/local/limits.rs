@@ -1,13 +1,14 @@
 //! What the local engine cannot judge, it says so; what can only be judged of the whole system, it searches.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::Duration;
 
 use dragnet::{
-    Check, Engine, Failure, Network, Outcome, Pruning, System, Target, ViolationKind, crashes,
-    duplicates,
+    Check, Cluster, Context, Engine, Failure, Network, Node, NodeId, Outcome, Pruning, System,
+    Target, Timer, Verdict, ViolationKind, crashes, duplicates, partitions,
 };
 
-use crate::table::{Rows, Send, Set, Text, rows, table};
+use crate::table::{Cancel, Rows, Send, Set, Text, rows, table};
 use crate::verdicts::{holds_at, violated, violated_at};
 
 /// A message is under way, and then not.
@@ -17,7 +18,7 @@ const GREETING: Rows = rows! {
 };
 
 /// What a check that cannot be run says.
-fn refusal<T: Target>(check: Check<T>) -> String {
+pub fn refusal<T: Target>(check: Check<T>) -> String {
     let panic = catch_unwind(AssertUnwindSafe(|| check.run()));
     let panic = panic.expect_err("the local engine cannot judge this");
     let text = panic.downcast_ref::<String>().cloned();
@@ -190,4 +191,124 @@ fn nothing_is_told_that_takes_more_steps_than_allowed() {
         }
         assert!(within(3).violation().is_some(), "{level}");
     }
+}
+
+/// The verdicts of every engine and every level of pruning under a depth bound.
+fn with_depth_bound<N: Node>(
+    check: impl Fn() -> Check<Cluster<N>>,
+    bound: u64,
+) -> Vec<(String, Verdict)> {
+    let engines = [Engine::Breadth, Engine::Depth, Engine::Auto];
+    let engines = engines.map(|engine| (engine.to_string(), check().engine(engine)));
+    let levels = Pruning::ALL.map(|level| {
+        let check = check().engine(Engine::Local).pruning(level);
+        (level.to_string(), check)
+    });
+    let checks = engines.into_iter().chain(levels);
+    checks
+        .map(|(engine, check)| (engine, check.depth(bound).run()))
+        .collect()
+}
+
+/// Every engine finds a violation of `length` steps if the depth bound allows that many, and is inconclusive otherwise.
+fn violated_within_bound<N: Node>(check: impl Fn() -> Check<Cluster<N>>, length: u64) {
+    for bound in 0..length + 2 {
+        for (engine, verdict) in with_depth_bound(&check, bound) {
+            let found = verdict.counterexample().map(|found| found.len() as u64);
+            let expected = (bound >= length).then_some(length);
+            assert_eq!(found, expected, "{engine} with depth {bound}: {verdict}");
+            assert!(
+                !matches!(verdict.outcome, Outcome::Holds),
+                "{engine} with depth {bound}"
+            );
+        }
+    }
+}
+
+/// Begins in one of two ways, and panics when its timer runs out for the last time.
+struct Countdown {
+    timeouts: u64,
+}
+
+impl Node for Countdown {
+    type State = u64;
+    type Msg = ();
+
+    fn on_start(&self, cx: &mut Context<()>) -> u64 {
+        cx.choose(2);
+        cx.set_timer(Timer::new("tick"), Duration::ZERO);
+        0
+    }
+
+    fn on_message(&self, _: &mut u64, _: NodeId, (): (), _: &mut Context<()>) {}
+
+    fn on_timer(&self, timeouts: &mut u64, timer: Timer, cx: &mut Context<()>) {
+        *timeouts += 1;
+        assert!(*timeouts < self.timeouts, "time is up");
+        cx.set_timer(timer, Duration::ZERO);
+    }
+}
+
+#[test]
+fn the_beginning_of_a_node_is_no_step() {
+    for timeouts in 1..4 {
+        for nodes in 1..3 {
+            let cluster = || Cluster::new(nodes, move |_| Countdown { timeouts });
+            violated_within_bound(|| Check::new(cluster()), timeouts);
+        }
+    }
+}
+
+#[test]
+fn a_verification_that_the_depth_bound_cuts_rejects_nothing() {
+    // A partition, its end, and the notice of that.
+    const NOTIFIED: Rows = rows! {
+        1: "idle", "back" => "fails";
+    };
+    let network = || Network::ordered().reconnects_with("back");
+    let cluster = || table(2, NOTIFIED).network(network()).faults(partitions(1));
+    violated_within_bound(|| Check::new(cluster()), 3);
+}
+
+#[test]
+fn a_depth_bound_that_cuts_nothing_that_can_happen_lets_a_check_hold() {
+    // Node 0 is called before it can receive "done", so that "again" is never sent.
+    const TWO_STEPS: Rows = rows! {
+        0: "idle", "call go" => "called", Send(1, "go");
+        1: "idle", "go" => "gone", Send(0, "done");
+        0: "idle", "done" => "early", Send(1, "again");
+        1: "gone", "again" => "far";
+        1: "far", "again" => "farther";
+    };
+    let check = || {
+        Check::new(table(2, TWO_STEPS).calls(0, ["go"]))
+            .always_for_each("never far", |node| node.state() != Some(&"farther"))
+    };
+    for (engine, verdict) in with_depth_bound(check, 2) {
+        assert!(
+            matches!(verdict.outcome, Outcome::Holds),
+            "{engine}: {verdict}"
+        );
+    }
+}
+
+#[test]
+fn the_shortest_history_to_a_local_state_counts() {
+    // By messages alone node 1 takes four steps to be ready; when its timer runs out, one.
+    const TWO_WAYS: Rows = rows! {
+        0: "idle", "start" => "idle", Send(1, "one"), Send(1, "two"), Send(1, "three"), Send(1, "four");
+        1: "idle", "start" => "idle", Set("skip");
+        1: "idle", "one" => "first";
+        1: "first", "two" => "second";
+        1: "second", "three" => "third";
+        1: "third", "four" => "ready", Cancel("skip");
+        1: "idle", "timer skip" => "ready";
+        1: "ready", "two" => "steady";
+        1: "steady", "three" => "bad";
+    };
+    let check = || {
+        Check::new(table(2, TWO_WAYS))
+            .always_for_each("never bad", |node| node.state() != Some(&"bad"))
+    };
+    violated_within_bound(check, 3);
 }

@@ -8,6 +8,7 @@
 //! Each system is checked at every level of pruning, by one thread and by two, and as four kinds of property. All must
 //! come to the verdict of breadth first, with an execution that can be replayed, the same whatever the threads.
 
+mod boundaries;
 mod budgets;
 mod labels;
 mod limits;

@@ -1,5 +1,7 @@
 //! Programs with threads, tasks and processes, and what a check says of them.
 
+mod arcs;
+mod data_races;
 mod futures;
 mod loops;
 mod mishaps;

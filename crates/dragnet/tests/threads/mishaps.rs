@@ -117,6 +117,94 @@ fn a_thread_that_overflows_its_stack_is_named() {
     );
 }
 
+/// Uses so much of a stack, and does an operation there.
+fn dive(bytes: usize, count: &AtomicU32) -> usize {
+    let room = std::hint::black_box([1_u8; 4096]);
+    match bytes.checked_sub(8192) {
+        None => count.fetch_add(1, SeqCst) as usize,
+        Some(further) => dive(further, count) + usize::from(room[7]),
+    }
+}
+
+#[test]
+fn a_thread_has_the_stack_that_it_asks_for() {
+    let diver = |bytes: usize| {
+        let builder = thread::Builder::new().name("diver".to_owned());
+        builder.stack_size(bytes)
+    };
+    let spawned = move || {
+        let count = Arc::new(AtomicU32::new(0));
+        let threads: Vec<_> = (0..2)
+            .map(|_| {
+                let count = Arc::clone(&count);
+                let body = move || dive(4 << 20, &count);
+                diver(16 << 20).spawn(body).unwrap()
+            })
+            .collect();
+        for thread in threads {
+            thread.join().unwrap();
+        }
+        assert_eq!(count.load(SeqCst), 2);
+    };
+    let scoped = move || {
+        let count = AtomicU32::new(0);
+        thread::scope(|scope| {
+            let body = || dive(4 << 20, &count);
+            diver(16 << 20).spawn_scoped(scope, body).unwrap();
+        });
+    };
+    Check::new(Threads::new(spawned)).run().assert_holds();
+    Check::new(Threads::new(scoped)).run().assert_holds();
+}
+
+#[test]
+fn a_thread_that_asks_for_a_smaller_stack_has_that_of_the_check() {
+    let program = || {
+        let builder = thread::Builder::new().stack_size(16 << 10);
+        let count = AtomicU32::new(0);
+        thread::scope(|scope| {
+            builder
+                .spawn_scoped(scope, || dive(64 << 10, &count))
+                .unwrap();
+        });
+    };
+    Check::new(Threads::new(program)).run().assert_holds();
+}
+
+#[test]
+fn a_thread_that_overflows_the_stack_that_it_asked_for_is_told_its_size() {
+    let program = || {
+        let builder = thread::Builder::new().name("diver".to_owned());
+        let count = AtomicU32::new(0);
+        let diver = builder.stack_size(512 << 10);
+        thread::scope(|scope| {
+            diver
+                .spawn_scoped(scope, || dive(64 << 20, &count))
+                .unwrap();
+        });
+    };
+    let described = described(Check::new(Threads::new(program)));
+    assert!(
+        described.starts_with("diver overflowed its stack of 512 KiB"),
+        "{described}"
+    );
+}
+
+#[test]
+fn a_stack_larger_than_memory_is_no_violation() {
+    for bytes in [1 << 60, usize::MAX] {
+        let program = move || {
+            let greedy = thread::Builder::new().stack_size(bytes);
+            greedy.spawn(|| ()).unwrap().join().unwrap();
+        };
+        let verdict = Check::new(Threads::new(program)).run();
+        assert!(
+            matches!(verdict.outcome, Outcome::Inconclusive(_)),
+            "{bytes}: {verdict}"
+        );
+    }
+}
+
 #[test]
 fn a_thread_that_overflows_its_stack_among_operations_is_named() {
     fn deeper(lock: &Mutex<u64>, depth: u64) -> u64 {
@@ -350,4 +438,83 @@ fn who_is_given_up_while_it_unwinds_leaves_nothing_to_later_executions() {
         assert_eq!(verdict.violation(), None, "{depth} steps");
         assert!(!began_panicking.load(SeqCst), "{depth} steps");
     }
+}
+
+#[test]
+fn a_thread_that_blocks_is_a_violation_though_the_time_ends_soon_after() {
+    let program = || {
+        let worker = thread::spawn(|| {
+            loop {
+                std::hint::black_box(0);
+            }
+        });
+        let _ = worker.join();
+    };
+    let threads = Threads::new(program).patience(Duration::from_millis(400));
+    let verdict = Check::new(threads).time(Duration::from_secs(1)).run();
+    let violation = verdict.violation().expect("it is known by then");
+    assert!(violation.describe().contains("has done nothing for 400ms"));
+}
+
+/// The exit status of a test in a process of its own, and what it printed.
+fn in_a_process(test: &str) -> (Option<i32>, String) {
+    let this = std::env::current_exe().unwrap();
+    let output = std::process::Command::new(this)
+        .args([test, "--exact", "--ignored", "--nocapture"])
+        .output()
+        .unwrap();
+    let text = [&output.stdout[..], &output.stderr[..]].concat();
+    let text = String::from_utf8_lossy(&text).into_owned();
+    (output.status.code(), text)
+}
+
+#[test]
+fn a_thread_that_ends_the_process_is_a_violation() {
+    let (status, text) = in_a_process("mishaps::a_thread_exits");
+    assert_eq!(status, Some(1), "{text}");
+    let said = "quitter ended the process with status 0";
+    assert!(text.contains(said), "{text}");
+}
+
+#[test]
+fn the_last_lines_name_the_thread_in_which_a_process_is_aborted() {
+    for (test, said) in [
+        ("mishaps::a_thread_aborts", "error: `abort`, a failed"),
+        ("mishaps::a_thread_sends_a_signal", "error: an instruction"),
+    ] {
+        let (status, text) = in_a_process(test);
+        assert_eq!(status, None, "{text}");
+        assert!(text.contains(said), "{text}");
+        assert!(text.contains("the thread: quitter"), "{text}");
+    }
+}
+
+#[test]
+#[ignore = "it ends the process: another test runs it in a process of its own"]
+fn a_thread_aborts() {
+    quit_by(|| std::process::abort());
+}
+
+#[test]
+#[ignore = "it ends the process: another test runs it in a process of its own"]
+fn a_thread_sends_a_signal() {
+    // SAFETY: it has no conditions.
+    quit_by(|| _ = unsafe { libc::raise(libc::SIGFPE) });
+}
+
+/// A check of a program of which a thread ends the process.
+fn quit_by(quit: fn()) {
+    let program = move || {
+        let quitter = thread::Builder::new().name("quitter".to_owned());
+        let quitter = quitter.spawn(quit).unwrap();
+        let _ = quitter.join();
+    };
+    let check = Check::new(Threads::new(program)).time(Duration::from_secs(1));
+    check.run().assert_holds();
+}
+
+#[test]
+#[ignore = "it ends the process: another test runs it in a process of its own"]
+fn a_thread_exits() {
+    quit_by(|| std::process::exit(0));
 }

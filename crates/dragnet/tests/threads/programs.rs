@@ -146,6 +146,31 @@ fn a_notification_that_comes_too_early_is_lost() {
 }
 
 #[test]
+fn a_lost_notification_is_found_where_threads_may_wake_up_spuriously() {
+    let program = || {
+        let shared = Arc::new((Mutex::new(false), Condvar::new()));
+        let other = Arc::clone(&shared);
+        let other = thread::spawn(move || {
+            *other.0.lock().unwrap() = true;
+            other.1.notify_one();
+        });
+        // Whether it has been notified already is not looked at.
+        drop(shared.1.wait(shared.0.lock().unwrap()));
+        other.join().unwrap();
+    };
+    for times in 0..3 {
+        for reduction in Reduction::ALL {
+            let threads = Threads::new(program).spurious_wakeups(times);
+            let verdict = Check::new(threads).reduction(reduction).run();
+            let violation = verdict.violation();
+            let is_deadlock =
+                violation.is_some_and(|found| matches!(found.kind, ViolationKind::Deadlock(_)));
+            assert!(is_deadlock, "{times} with {reduction}: {verdict}");
+        }
+    }
+}
+
+#[test]
 fn a_thread_that_locks_twice_waits_for_itself() {
     let verdict = Check::new(Threads::new(|| {
         let lock = Mutex::new(());
@@ -522,7 +547,9 @@ fn priorities_find_what_takes_long_without_an_interruption() {
 #[test]
 fn walks_by_priorities_are_the_same_with_any_number_of_workers() {
     let walk = |workers| {
-        let check = Check::new(Threads::new(alternating)).engine(Engine::Pct);
+        let check = Check::new(Threads::new(alternating))
+            .named("alternating")
+            .engine(Engine::Pct);
         let verdict = check.priority_changes(8).threads(workers).run();
         let found = verdict.counterexample().expect("they can take turns");
         serde_json::to_string(&found.trace).unwrap()
@@ -557,7 +584,9 @@ fn alternating() {
 #[test]
 fn an_execution_with_many_interruptions_is_the_same_with_any_number_of_workers() {
     let found = |workers| {
-        let check = Check::new(Threads::new(alternating)).threads(workers);
+        let check = Check::new(Threads::new(alternating))
+            .named("alternating")
+            .threads(workers);
         let verdict = check.run();
         let found = verdict.counterexample().expect("they can take turns");
         serde_json::to_string(&found.trace).unwrap()

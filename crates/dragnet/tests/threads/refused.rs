@@ -143,3 +143,13 @@ fn a_program_that_is_not_deterministic_is_noticed_where_interruptions_are_counte
     };
     assert!(why.contains("did not do the same"), "{why}");
 }
+
+#[test]
+fn a_choice_among_more_numbers_than_are_explored_is_not_judged() {
+    // In 32 bits the second would be a choice among one number.
+    for count in [(1 << 24) + 1, (1 << 32) + 1, usize::MAX] {
+        let why = why_inconclusive(move || assert_eq!(dragnet::choose(count), 0));
+        let advice = format!("a thread chooses among {count} numbers at ");
+        assert!(why.starts_with(&advice), "{why}");
+    }
+}

@@ -11,7 +11,7 @@
 use super::graph::Graph;
 use super::labels::{Event, Labels, NOTHING};
 use super::spread::Workers;
-use crate::tables::IdMap;
+use crate::tables::{IdMap, next_number};
 use crate::target::nodes::FaultKind;
 use crate::target::parts::{Beginning, Nature, Parts, Ran, Sent};
 
@@ -36,7 +36,6 @@ pub(super) struct Closure<'a> {
     longest: u64,
     pub(super) steps: u64,
     pub(super) depth: u64,
-    pub(super) cut_deeper: bool,
 }
 
 /// A local state with the label of some history that leads to it.
@@ -99,7 +98,6 @@ impl<'a> Closure<'a> {
             longest: longest.unwrap_or(u64::MAX),
             steps: 0,
             depth: 0,
-            cut_deeper: false,
         }
     }
 
@@ -291,11 +289,16 @@ impl<'a> Closure<'a> {
             let point = &mut self.points[known as usize];
             if self.labels.covers(node, point.label, label) {
                 point.injected = point.injected.min(injected);
+                if self.longest != u64::MAX && depth < point.depth {
+                    // A successor that the depth bound cut may be within it from here: expand it again.
+                    point.depth = depth;
+                    point.met = 0;
+                    point.acted = false;
+                }
                 return;
             }
         }
-        at_local.push(self.points.len() as u32);
-        self.cut_deeper |= u64::from(depth) >= self.longest;
+        at_local.push(next_number(self.points.len(), "labelled local states"));
         self.depth = self.depth.max(u64::from(depth));
         self.points.push(Point {
             node,
@@ -320,6 +323,23 @@ impl<'a> Closure<'a> {
             known.push(label);
             self.items[to as usize].push(Item { envelope, label });
         }
+    }
+
+    /// Whether the depth bound has cut a history that could be continued, as far as labels say. Asked at the end.
+    pub(super) fn cut_deeper(&self) -> bool {
+        let mut points = self.points.iter();
+        points.any(|point| u64::from(point.depth) >= self.longest && self.can_continue(point))
+    }
+
+    fn can_continue(&self, point: &Point) -> bool {
+        let [crashes, restarts] = self.budgets;
+        if !self.parts.is_up(point.local) {
+            return restarts > 0;
+        }
+        let mut items = self.items[point.node].iter();
+        crashes > 0
+            || !self.parts.own_inputs(point.local).is_empty()
+            || items.any(|item| self.labels.agrees(item.label, point.node, point.label))
     }
 
     /// Whether histories of two different nodes that lead to these local states can belong to one execution, as far as

@@ -5,6 +5,7 @@
 //! before it never arrives after it across the cut, one from after it never before it. Cuts of histories that fit
 //! together like this are exactly those that one moment can make.
 
+use crate::tables::next_number;
 use crate::trace::scatter;
 
 /// What partitions a history has been through, as a tree: the path from the root is the sequence.
@@ -49,6 +50,11 @@ impl Epochs {
         self.get(epoch).cut
     }
 
+    /// How often the network has fallen in two or become whole again.
+    pub(super) fn depth(&self, epoch: u32) -> u32 {
+        self.get(epoch).depth
+    }
+
     pub(super) fn partitions(&self, epoch: u32) -> u32 {
         self.get(epoch).partitions
     }
@@ -72,7 +78,7 @@ impl Epochs {
             hash: scatter(before.hash ^ scatter(cut.unwrap_or(1))),
             children: Vec::new(),
         };
-        let id = self.epochs.len() as u32;
+        let id = next_number(self.epochs.len(), "sequences of partitions");
         self.epochs.push(after);
         self.epochs[epoch as usize].children.push(id);
         id

@@ -1,6 +1,6 @@
 //! What is known of local states: which there are, and which steps lead from one to another.
 
-use crate::tables::{DenseIds, IdMap, IdSet};
+use crate::tables::{DenseIds, IdMap, IdSet, next_number};
 use crate::target::parts::{Beginning, Parts, Ran, Sent};
 
 /// The local states of each node, and every step between them that some history takes. It only grows.
@@ -102,7 +102,7 @@ impl Graph {
         received: Option<u32>,
         sent: &[Sent],
     ) {
-        let step = self.steps.len() as u32;
+        let step = next_number(self.steps.len(), "steps between local states");
         self.steps.push(Step { from, to, received });
         if self.known.insert(to) {
             self.locals[node].push(to);
@@ -148,8 +148,8 @@ impl Graph {
         let mut sought: IdSet = envelopes.into_iter().copied().collect();
         let sent = sought.iter().flat_map(|&envelope| self.sends(envelope));
         let targets = targets.into_iter().chain(sent.collect::<Vec<_>>());
-        let mut open: Vec<u32> = self.starts.iter().copied().chain(targets).collect();
-        let mut locals: IdSet = open.iter().copied().collect();
+        let mut locals: IdSet = self.starts.iter().copied().chain(targets).collect();
+        let mut open: Vec<u32> = locals.iter().copied().collect();
         while let Some(local) = open.pop() {
             for &step in self.into.get(&local).into_iter().flatten() {
                 let Step { from, received, .. } = self.steps[step as usize];

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use crate::tables::next_number;
 use crate::target::parts::Nature;
 
 /// Sets of injected events, each kept once.
@@ -50,7 +51,7 @@ impl Labels {
     }
 
     fn number(&mut self, set: Set) -> u32 {
-        let next = self.sets.len() as u32;
+        let next = next_number(self.sets.len(), "labels");
         *self.numbers.entry(set).or_insert_with_key(|set| {
             self.sets.push(set.clone());
             next
@@ -59,7 +60,7 @@ impl Labels {
 
     /// The label with one more event.
     pub(super) fn with(&mut self, label: u32, event: Event) -> u32 {
-        let next = self.events.len() as u32;
+        let next = next_number(self.events.len(), "injected events");
         let bit = *self.events.entry(event).or_insert(next);
         if bit == next {
             self.own[event.node] = with_bit(&self.own[event.node], bit);

@@ -20,7 +20,7 @@ mod unfolding;
 mod verify;
 mod whole;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 use std::sync::atomic::Ordering::Relaxed;
@@ -48,7 +48,11 @@ const MANY_STEPS: u64 = 400_000;
 /// Where more is let through than can happen there may be no end of histories. After so many, and again after four times
 /// as many, a search of the whole system is tried, with so many states for each history.
 const FIRST_HISTORIES: usize = 2_000;
-const STATES_A_HISTORY: usize = 10;
+const STATES_A_HISTORY: u64 = 10;
+
+/// A search of the whole system that tells whether anything lies beyond the depth bound may have so many states, besides
+/// four for each step of the local search.
+const FIRST_STATES: u64 = 20_000;
 
 /// An exploration of parts.
 pub(crate) struct Local<'a> {
@@ -80,21 +84,23 @@ enum End {
 
 impl Local<'_> {
     /// Explores at the given level, or begins coarse and refines.
-    pub(crate) fn explore(&self) -> (Explored, LocalWork) {
-        let mut work = LocalWork::default();
+    pub(crate) fn explore(&self, work: &mut LocalWork) -> Explored {
         let beginnings: Vec<Vec<Beginning>> = (0..self.parts.nodes())
             .map(|node| {
                 let mut starts = self.parts.starts(node);
-                starts.retain(|start| self.whole.is_inside(start.local));
+                let mut known = HashSet::new();
+                starts.retain(|start| {
+                    let is_new = known.insert((start.local, Arc::clone(&start.sent)));
+                    is_new && self.whole.is_inside(start.local)
+                });
                 starts
             })
             .collect();
         let mut exploration = Exploration {
             local: self,
             beginnings,
-            work: &mut work,
+            work,
             has_walked: false,
-            cut_deeper: false,
         };
         let end = match self.pruning {
             Pruning::Plain => exploration.close(false, false),
@@ -108,15 +114,14 @@ impl Local<'_> {
                 end => end,
             },
         };
-        let explored = match end {
+        match end {
             End::Found(explored) => explored,
             End::Exhausted | End::Breeds | End::Cut => Explored::to_the_end(self.gauge),
             End::Deeper => Explored {
                 found: None,
                 left_out: Some(LeftOut::Deeper),
             },
-        };
-        (explored, work)
+        }
     }
 
     fn workers(&self) -> Workers<'_> {
@@ -135,8 +140,6 @@ struct Exploration<'a> {
     work: &'a mut LocalWork,
     /// Whether random walks have been made.
     has_walked: bool,
-    /// Whether something could not be confirmed by executions that are as long as allowed.
-    cut_deeper: bool,
 }
 
 /// Local states that something wrong, or something wanted, was met with, and that no execution is known to.
@@ -171,7 +174,6 @@ impl Exploration<'_> {
             local: self.local,
             beginnings: &self.beginnings,
             work: self.work,
-            cut_deeper: &mut self.cut_deeper,
         }
     }
 
@@ -189,7 +191,7 @@ impl Exploration<'_> {
         let mut verified = Attempts::default();
         closure.begin(&self.beginnings, &mut graph);
         let mut counted = (0, 0);
-        loop {
+        let verification_was_cut = loop {
             let round = closure.round(&mut graph);
             let now = (closure.len() as u64, closure.steps);
             local.gauge.add(now.0 - counted.0, now.1 - counted.1);
@@ -226,19 +228,19 @@ impl Exploration<'_> {
             suspects.forget_what_is_reached(whole);
             if last || verified.is_worthwhile(&suspects, &graph, closure.steps) {
                 let most = (!last || may_give_up).then(|| 1_000 + 4 * closure.steps);
-                match self.verifier().verify(&graph, &suspects, most) {
+                let confirmed = self.verifier().verify(&graph, &suspects, most);
+                match confirmed {
                     Confirmed::Found(found) => return End::Found(found),
                     Confirmed::Cut if local.gauge.must_end() => return End::Cut,
                     Confirmed::Cut if last => return End::Breeds,
-                    Confirmed::Cut | Confirmed::Rejected => {}
+                    // The last attempt knows every suspect and every step.
+                    _ if last => break matches!(confirmed, Confirmed::Deeper),
+                    _ => {}
                 }
                 verified.remember(&suspects, &graph, closure.steps);
             }
-            if last {
-                break;
-            }
-        }
-        self.conclude(closure.cut_deeper)
+        };
+        self.conclude(verification_was_cut || closure.cut_deeper(), closure.steps)
     }
 
     /// Judges new local states by themselves.
@@ -317,10 +319,17 @@ impl Exploration<'_> {
         !self.local.gauge.must_end()
     }
 
-    /// How an exploration ends that has found nothing wrong.
-    fn conclude(&mut self, cut_deeper: bool) -> End {
-        if cut_deeper || self.cut_deeper {
-            return End::Deeper;
+    /// How an exploration of so many steps ends that has found nothing wrong.
+    fn conclude(&mut self, cut_deeper: bool, steps: u64) -> End {
+        if cut_deeper {
+            // Perhaps only what cannot happen lies beyond the depth bound. A search of the whole system up to the bound
+            // tells, where it takes no more than its share of the time.
+            let most = FIRST_STATES + 4 * steps;
+            return match self.try_everything(most) {
+                Some(end) => end,
+                None if self.local.gauge.must_end() => End::Cut,
+                None => End::Deeper,
+            };
         }
         if !self.local.whole.bounds_are_local() {
             // Whether a bound on all nodes at once can be judged at all is not seen node by node.
@@ -342,10 +351,10 @@ impl Exploration<'_> {
     }
 
     /// Searches the whole system, but gives up after so many states.
-    fn try_everything(&mut self, most: usize) -> Option<End> {
-        match self.verifier().try_everything(most as u64) {
+    fn try_everything(&mut self, most: u64) -> Option<End> {
+        match self.verifier().try_everything(most) {
             Confirmed::Found(found) => Some(End::Found(found)),
-            Confirmed::Rejected if self.cut_deeper => Some(End::Deeper),
+            Confirmed::Deeper => Some(End::Deeper),
             Confirmed::Rejected => Some(End::Exhausted),
             Confirmed::Cut => None,
         }
@@ -354,7 +363,7 @@ impl Exploration<'_> {
     /// The refined level.
     fn refine(&mut self) -> End {
         let Local { parts, whole, .. } = *self.local;
-        if !unfolding::can_unfold(parts) {
+        if !unfolding::can_unfold(parts, self.local.longest) {
             return self.search_everything();
         }
         let local = self.local;
@@ -382,7 +391,7 @@ impl Exploration<'_> {
             }
             if !is_exact(local, &unfolding) && unfolding.len() > patience {
                 patience *= 4;
-                if let Some(end) = self.try_everything(unfolding.len() * STATES_A_HISTORY) {
+                if let Some(end) = self.try_everything(unfolding.len() as u64 * STATES_A_HISTORY) {
                     return end;
                 }
             }
@@ -404,7 +413,7 @@ impl Exploration<'_> {
                 match self.verifier().search(&graph, &suspects, Some(most)) {
                     Confirmed::Found(found) => return End::Found(found),
                     Confirmed::Cut if local.gauge.must_end() => return End::Cut,
-                    Confirmed::Cut | Confirmed::Rejected => {}
+                    Confirmed::Cut | Confirmed::Deeper | Confirmed::Rejected => {}
                 }
                 verified.remember(&suspects, &graph, unfolding.counts.steps);
             }
@@ -413,14 +422,16 @@ impl Exploration<'_> {
         if local.gauge.must_end() {
             return End::Cut;
         }
+        let mut cut_deeper = unfolding.counts.cut_deeper;
         if suspects.len() > 0 {
             match self.verifier().search(&graph, &suspects, None) {
                 Confirmed::Found(found) => return End::Found(found),
                 Confirmed::Cut => return End::Cut,
+                Confirmed::Deeper => cut_deeper = true,
                 Confirmed::Rejected => {}
             }
         }
-        self.conclude(unfolding.counts.cut_deeper)
+        self.conclude(cut_deeper, unfolding.counts.steps)
     }
 }
 

@@ -23,6 +23,25 @@ pub(super) struct Workers<'a> {
     pub(super) gauge: &'a Gauge,
 }
 
+/// Leaves nothing to do for the others when one panics.
+struct EndOnPanic<'a> {
+    workers: &'a Workers<'a>,
+    worker: usize,
+    next: &'a AtomicUsize,
+    len: usize,
+}
+
+impl Drop for EndOnPanic<'_> {
+    fn drop(&mut self) {
+        if thread::panicking() {
+            self.next.fetch_max(self.len, Ordering::Relaxed);
+            if self.worker != self.workers.first {
+                self.workers.domain.leave(self.worker);
+            }
+        }
+    }
+}
+
 impl Workers<'_> {
     /// Has `work` look at the numbers below `len`, a range at a time; what comes of it is in the order of the ranges. When
     /// the search must end, ranges are left out: whoever relies on all of them asks the gauge afterwards.
@@ -44,6 +63,12 @@ impl Workers<'_> {
         let size = (len / (count * 8)).clamp(64, 4096);
         let next = AtomicUsize::new(0);
         let serve = |worker: usize| {
+            let _guard = EndOnPanic {
+                workers: self,
+                worker,
+                next: &next,
+                len,
+            };
             let mut done = Vec::new();
             loop {
                 domain.quiesce(worker);
@@ -62,7 +87,7 @@ impl Workers<'_> {
             let others: Vec<_> = (1..count)
                 .map(|worker| {
                     let serve = &serve;
-                    scope.spawn(move || quiet::silence_tracing(|| serve(first + worker)))
+                    quiet::spawn_worker(scope, move || serve(first + worker))
                 })
                 .collect();
             let mut done = serve(first);

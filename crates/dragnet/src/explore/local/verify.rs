@@ -21,8 +21,6 @@ pub(super) struct Verifier<'a> {
     pub(super) local: &'a Local<'a>,
     pub(super) beginnings: &'a [Vec<Beginning>],
     pub(super) work: &'a mut LocalWork,
-    /// Set where something was not confirmed, and executions longer than allowed were not looked at.
-    pub(super) cut_deeper: &'a mut bool,
 }
 
 /// What verification came to.
@@ -31,6 +29,8 @@ pub(super) enum Confirmed {
     Found(Explored),
     /// It cannot happen, as far as is known so far.
     Rejected,
+    /// It does not happen within the depth bound, and something lies beyond.
+    Deeper,
     /// A limit cut it short.
     Cut,
 }
@@ -247,16 +247,19 @@ impl Verifier<'_> {
             match self.search_through(&cone, Some(most), aim) {
                 Confirmed::Found(found) => return Some(found),
                 Confirmed::Cut => examined.in_vain += 1,
-                Confirmed::Rejected
+                Confirmed::Rejected | Confirmed::Deeper
                     if wanted.is_some_and(|local| !self.local.whole.is_wanted(local)) =>
                 {
                     return None;
                 }
-                Confirmed::Rejected => {
-                    let exact =
-                        super::is_exact(self.local, unfolding) && self.local.longest.is_none();
+                Confirmed::Rejected | Confirmed::Deeper => {
+                    let exact = || {
+                        super::is_exact(self.local, unfolding)
+                            && self.local.longest.is_none()
+                            && self.local.whole.tells_states_apart()
+                    };
                     assert!(
-                        !cfg!(test) || !exact || !wrong,
+                        !cfg!(test) || !wrong || !exact(),
                         "what fits together happens"
                     );
                     examined.in_vain += 1;
@@ -286,22 +289,26 @@ impl Verifier<'_> {
         };
         let whole = self.local.whole;
         let is_open = || suspects.wrong || !whole.is_content();
-        if !unfolding::can_unfold(self.local.parts) {
+        if !unfolding::can_unfold(self.local.parts, self.local.longest) {
             return self.search(graph, suspects, most);
         }
+        let mut unfolded = Confirmed::Rejected;
         if !suspects.locals.is_empty() && is_open() {
             let locals = suspects.locals.iter().copied();
             let cone = graph.cone(locals, &suspects.envelopes);
             match self.unfold(&cone, &is_open, &mut left, most) {
-                Some(Confirmed::Rejected) => {}
+                Some(undecided @ (Confirmed::Rejected | Confirmed::Deeper)) => unfolded = undecided,
                 Some(decided) => return decided,
                 None => return self.search(graph, suspects, most),
             }
         }
-        if left.len() > 0 {
-            return self.search(graph, &left, most);
+        if left.len() == 0 {
+            return unfolded;
         }
-        Confirmed::Rejected
+        match self.search(graph, &left, most) {
+            Confirmed::Rejected => unfolded,
+            searched => searched,
+        }
     }
 
     /// Unfolds a cone for as long as something is open. `None` when that does not seem to have an end.
@@ -341,7 +348,10 @@ impl Verifier<'_> {
         if local.gauge.must_end() {
             return Some(Confirmed::Cut);
         }
-        Some(Confirmed::Rejected)
+        Some(match unfolding.counts.cut_deeper && is_open() {
+            true => Confirmed::Deeper,
+            false => Confirmed::Rejected,
+        })
     }
 
     /// Looks for what must be reachable on a few random walks, then, where much would have to be put together for it, on
@@ -391,7 +401,8 @@ impl Verifier<'_> {
         // What an execution does that does not matter to where it leads can matter to what it may do: it makes room on
         // links, and takes the system past a bound on all nodes.
         let decides = self.local.whole.bounds_are_local() && !self.local.parts.links().limited;
-        if matches!(searched, Confirmed::Rejected) && !decides && !graph.is_within(&cone) {
+        let undecided = matches!(searched, Confirmed::Rejected | Confirmed::Deeper);
+        if undecided && !decides && !graph.is_within(&cone) {
             return self.search_through(&Cone::EVERYTHING, most, aim);
         }
         searched
@@ -417,11 +428,7 @@ impl Verifier<'_> {
             Explored {
                 left_out: Some(LeftOut::Deeper),
                 ..
-            } => {
-                let looked_for_wrong = matches!(aim, Aim::Wrong);
-                *self.cut_deeper |= looked_for_wrong || !whole.is_content();
-                Confirmed::Rejected
-            }
+            } if matches!(aim, Aim::Wrong) || !whole.is_content() => Confirmed::Deeper,
             _ => Confirmed::Rejected,
         }
     }

@@ -14,9 +14,11 @@ use crate::explore::store::Fingerprints;
 use crate::explore::walk::{Explored, Space};
 use crate::panics;
 use crate::property::{Claim, LocalPredicate, Pairs, Scope};
-use crate::system::System;
+use crate::step_guard;
+use crate::system::{Failure, System};
 use crate::tables::{Domain, Pair, Single};
 use crate::target::parts::Apart;
+use crate::trace::{Fingerprint, Key};
 
 /// What a search of parts asks of the whole system.
 pub(crate) trait Whole: Sync {
@@ -25,6 +27,10 @@ pub(crate) trait Whole: Sync {
 
     /// Whether every bound is one on single nodes.
     fn bounds_are_local(&self) -> bool;
+
+    /// Whether no unequal local states or messages with one hash were met: a [search](Whole::search) takes states that
+    /// differ in them for one.
+    fn tells_states_apart(&self) -> bool;
 
     /// Whether an invariant of single nodes does not hold of a local state.
     fn is_wrong(&self, local: u32) -> bool;
@@ -110,6 +116,45 @@ impl<'a, S: System> Taken<'a, S> {
             domain,
         }
     }
+
+    /// What code of a property comes to on local states, or how it fails.
+    fn judged<R>(
+        &self,
+        property: &str,
+        locals: &[u32],
+        code: impl FnOnce() -> R,
+    ) -> Result<R, Failure> {
+        let step = JudgedLocals { property, locals };
+        panics::catch(|| step_guard::run(&step, code))
+    }
+
+    /// Whether a local state keeps a bound, or how that fails.
+    fn keeps(&self, bound: &LocalPredicate<S>, local: u32) -> Result<bool, Failure> {
+        self.judged("a bound", &[local], || bound(self.space.system, local))
+    }
+}
+
+/// What an invariant of pairs is called where its name is not at hand.
+const PAIRS: &str = "an invariant of pairs";
+
+/// A property that is judged on local states, by their numbers.
+struct JudgedLocals<'a> {
+    property: &'a str,
+    locals: &'a [u32],
+}
+
+impl step_guard::Step for JudgedLocals<'_> {
+    fn key(&self) -> u64 {
+        Fingerprint::of(&(self.property, self.locals), Key::default()).0
+    }
+
+    fn describe(&self) -> String {
+        format!("{}, judged on local states", self.property)
+    }
+
+    fn owner(&self) -> &str {
+        self.property
+    }
 }
 
 impl<S: System> Whole for Taken<'_, S> {
@@ -117,21 +162,25 @@ impl<S: System> Whole for Taken<'_, S> {
         self.bounds.len() == self.space.within.len()
     }
 
+    fn tells_states_apart(&self) -> bool {
+        self.space.system.coarse_hash().is_none()
+    }
+
     fn is_inside(&self, local: u32) -> bool {
         // A bound that fails lets it through: who takes the step meets the failure.
         let mut bounds = self.bounds.iter();
-        bounds.all(|inside| panics::catch(|| inside(self.space.system, local)).unwrap_or(true))
+        bounds.all(|inside| self.keeps(inside, local).unwrap_or(true))
     }
 
     fn is_wrong(&self, local: u32) -> bool {
         let system = self.space.system;
         let mut properties = self.space.properties.iter();
-        let bound_fails =
-            |inside: &&LocalPredicate<S>| panics::catch(|| inside(system, local)).is_err();
+        let bound_fails = |inside: &&LocalPredicate<S>| self.keeps(inside, local).is_err();
         let mut pairs = 0..self.pairs.len();
         properties.any(|property| match &property.claim {
             Claim::Always(_, Scope::Each(holds)) => {
-                panics::catch(|| !holds(system, local)).unwrap_or(true)
+                let judged = self.judged(&property.name, &[local], || holds(system, local));
+                !judged.unwrap_or(false)
             }
             _ => false,
         }) || pairs.any(|invariant| self.class(invariant, local) == Some(PANICS))
@@ -142,7 +191,11 @@ impl<S: System> Whole for Taken<'_, S> {
         let mut properties = self.space.properties.iter();
         properties.any(|property| match &property.claim {
             Claim::Reachable(_, reached, Scope::Each(reaches)) => {
-                !reached.is() && panics::catch(|| reaches(self.space.system, local)).unwrap_or(true)
+                let reaches = || reaches(self.space.system, local);
+                !reached.is()
+                    && self
+                        .judged(&property.name, &[local], reaches)
+                        .unwrap_or(true)
             }
             _ => false,
         })
@@ -168,10 +221,12 @@ impl<S: System> Whole for Taken<'_, S> {
         for property in self.space.properties.iter() {
             match &property.claim {
                 Claim::Always(holds, Scope::Nodes) => {
-                    wrong |= panics::catch(|| !holds(system, state)).unwrap_or(true);
+                    let judged = self.judged(&property.name, locals, || holds(system, state));
+                    wrong |= !judged.unwrap_or(false);
                 }
                 Claim::Reachable(reaches, reached, Scope::Nodes) if !reached.is() => {
-                    wanted |= panics::catch(|| reaches(system, state)).unwrap_or(true);
+                    let judged = self.judged(&property.name, locals, || reaches(system, state));
+                    wanted |= judged.unwrap_or(true);
                 }
                 _ => {}
             }
@@ -186,13 +241,16 @@ impl<S: System> Whole for Taken<'_, S> {
     fn class(&self, invariant: usize, local: u32) -> Option<u32> {
         // A projection that panics puts a local state into a class of its own, which clashes with everything.
         let class = || self.pairs[invariant].class(self.space.system, local);
-        panics::catch(class).unwrap_or(Some(PANICS))
+        self.judged(PAIRS, &[local], class).unwrap_or(Some(PANICS))
     }
 
     fn clash(&self, invariant: usize, one: u32, two: u32) -> bool {
-        one == PANICS
-            || two == PANICS
-            || panics::catch(|| self.pairs[invariant].clash(one, two)).unwrap_or(true)
+        one == PANICS || two == PANICS || {
+            let clash = || self.pairs[invariant].clash(one, two);
+            // Told apart from local states by the invariant's number.
+            let classes = [one, two, u32::try_from(invariant).unwrap_or(u32::MAX)];
+            self.judged(PAIRS, &classes, clash).unwrap_or(true)
+        }
     }
 
     fn search(
@@ -211,6 +269,9 @@ impl<S: System> Whole for Taken<'_, S> {
         } = *self.apart;
         let nodes = 0..parts.nodes();
         let only_wanted = !matches!(aim, Aim::Wrong);
+        // It ends when everything wanted is reached: with several workers it would depend on their timing which violations
+        // are met before that.
+        let workers = if only_wanted { 1 } else { workers };
         let looks_at = |state: &S::State| {
             let mut locals = nodes.clone().map(|node| local_in(system, state, node));
             !(only_wanted && self.is_content()) && locals.all(|local| cone.holds(local))
@@ -226,10 +287,10 @@ impl<S: System> Whole for Taken<'_, S> {
                 longest: Some(longest.map_or(steps, |longest| longest.min(steps))),
                 priority_changes: None,
             };
-            let store = Fingerprints::<Single>::new(self.domain);
+            let store = Fingerprints::<S, Single>::new(self.domain, None);
             return random::explore(&space, &store, gauge, workers, &walks);
         }
-        let store = Fingerprints::<Pair>::new(self.domain);
+        let store = Fingerprints::<S, Pair>::new(self.domain, None);
         breadth::explore(&space, &store, gauge, workers, longest)
     }
 }

@@ -410,8 +410,9 @@ impl Schedules<'_> {
         explored.questions += asked;
         let is_astray = (astray || lost_track) && !self.has_learnt(shared.lessons);
         // What is planned as a whole relies on what threads do next being the same in another order. Where it depends on
-        // something that no operation tells, as who drops an `Arc` last, it is not.
-        let is_futile = is_astray && !differs && shared.attempt.minds_surprise;
+        // who drops an `Arc` last, it is not, whether an operation tells that or not.
+        let is_surprising = is_astray && !differs || state.last_drop_matters;
+        let is_futile = is_surprising && shared.attempt.minds_surprise;
         explored.is_futile |= is_futile;
         if (differs || is_astray && !is_futile) && explored.found.is_none() {
             explored.found = Some((taken(), Finish::Failed(lost())));
@@ -523,15 +524,17 @@ impl Guide<'_> {
 
     /// Wakes what the last event matters to.
     fn wake(&mut self, state: &State) {
-        let Some(last) = state.events.last() else {
+        let Some(event) = state.events.last() else {
             return;
         };
-        let last = (last.thread, &last.operation, last.way);
+        let last = (event.thread, &event.operation, event.way);
         self.claim.asleep.retain(|&(thread, way)| {
             let Some(pending) = state.pending(thread) else {
                 return false;
             };
-            thread != last.0 && !state.depends(last, (thread, &pending, way))
+            thread != last.0
+                && !state.depends(last, (thread, &pending, way))
+                && !state.has_become_last(event, &pending)
         });
     }
 

@@ -172,6 +172,9 @@ impl<'a> Witness<'a> {
             if let Some(by) = this.stirred.as_ref().and_then(|stirred| stirred.by) {
                 self.go_round_without(by, event, &mut found);
             }
+            if self.state.is_last_drop(event as EventId) {
+                self.drop_earlier(event, &mut found);
+            }
         }
         let end = self.state.events.len();
         for &thread in &self.state.order {
@@ -198,6 +201,22 @@ impl<'a> Witness<'a> {
         // What depends on each other anyway is a race of its own.
         if !self.state.depends(one, other) && !self.is_past(by, this.index as usize, this.thread) {
             self.reverse(by, event, this.thread, this.operation, this.way, found);
+        }
+    }
+
+    /// A thread dropped the last owner of a value, and something came of that: each of the other owners may be the last.
+    fn drop_earlier(&self, last: usize, found: &mut Found) {
+        let this = &self.state.events[last];
+        let (thread, operation) = (this.thread, this.operation);
+        for &other in &self.state.object(operation.object).events {
+            let that = &self.state.events[other as usize];
+            if (other as usize) < last
+                && that.operation.action.drops_an_owner()
+                && self.state.is_before(other, last as EventId)
+                && !self.is_past(other, this.index as usize, thread)
+            {
+                self.reverse(other, last, thread, operation, this.way, found);
+            }
         }
     }
 

@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use super::{Director, Executor, Finish, Reduction, Schedules, ThreadId, Transition};
 use crate::explore::limits::Gauge;
-use crate::system::FailureKind;
 use crate::target::threads::model::EventId;
 use crate::target::threads::operation::Action;
 use crate::target::threads::state::State;
@@ -43,31 +42,45 @@ impl Director for Retrace<'_> {
 impl Schedules<'_> {
     /// An execution in which something is wrong, like in the one that was found, and which is easier to understand.
     ///
-    /// It is looked for by one worker, so that it is the same whichever of several has found the first; also where it takes
-    /// more interruptions than are looked for, unless one worker is not likely to come there in a reasonable time.
+    /// It is looked for by one worker that knows nothing of the program's loops, so that it is the same whichever of several has
+    /// found the first, and whatever they had learnt by then; also where it takes more interruptions than are looked for,
+    /// unless one worker is not likely to come there in a reasonable time. What that worker has learnt takes the place of what
+    /// was known.
     pub(crate) fn simplest(
         &self,
         decisions: Vec<Transition>,
         finish: Finish,
     ) -> (Vec<Transition>, Finish) {
-        if matches!(&finish, Finish::Failed(failure) if failure.kind() == FailureKind::Nondeterminism)
-        {
+        if matches!(&finish, Finish::Failed(failure) if !failure.kind().is_violation()) {
             return (decisions, finish);
         }
         let (decisions, interruptions) = self.tidied(decisions, &finish);
+        let afresh = || Arc::new(self.program.with_nothing_learnt());
+        let program = afresh();
         for few in 0..=interruptions.min(MOST_INTERRUPTIONS) {
             let simple = Schedules {
                 reduction: Reduction::Sleep,
                 preemptions: Some(few),
+                program: &program,
                 ..*self
             };
             if let Some(found) = simple.found_by_one(SHORT) {
+                self.program.loops.replace_by(&program.loops);
                 return found;
             }
         }
-        let others = self.workers > 1;
-        let first = others.then(|| self.found_by_one(LONG)).flatten();
-        first.unwrap_or((decisions, finish))
+        if self.workers > 1 {
+            let program = afresh();
+            let same = Schedules {
+                program: &program,
+                ..*self
+            };
+            if let Some(found) = same.found_by_one(LONG) {
+                self.program.loops.replace_by(&program.loops);
+                return found;
+            }
+        }
+        (decisions, finish)
     }
 
     /// What one worker finds among so many executions.
@@ -84,6 +97,10 @@ impl Schedules<'_> {
     /// The same without what does not lead to its end, each thread for as long as it can go on; and how many interruptions
     /// are left.
     fn tidied(&self, decisions: Vec<Transition>, finish: &Finish) -> (Vec<Transition>, u32) {
+        // That a thread blocks on something real is seen again only by waiting for it again.
+        if self.program.has_blocked() {
+            return (decisions, MOST_INTERRUPTIONS);
+        }
         let (_, interruptions, (needed, all)) = self.retrace(&decisions, |state| {
             let last = state
                 .events

@@ -1,7 +1,9 @@
 //! Counts that are known, and random programs against every interleaving.
 
+mod arcs;
 mod loops;
 mod primitives;
+mod priorities;
 mod sockets;
 
 use std::cell::Cell;
@@ -41,9 +43,11 @@ fn program_set(
         patience: std::time::Duration::from_secs(60),
         faults: Faults::none(),
         seed: 0,
+        without_std_arcs: false,
+        reports_leaks: false,
     };
     change(&mut setting);
-    Arc::new(Program::new(Box::new(main), setting))
+    Arc::new(Program::new(Arc::new(main), setting))
 }
 
 fn explore(program: &Arc<Program>, reduction: Reduction, workers: usize) -> Explored {

@@ -7,6 +7,7 @@
 use std::collections::HashSet;
 
 use super::races::{Planned, Question, Relation, Rest, Reversal, Witness};
+use crate::tables::next_number;
 use crate::target::threads::executor::{Taken, Transition};
 use crate::target::threads::operation::Operation;
 
@@ -116,6 +117,7 @@ impl Tree {
             node.transition = transition;
             return id;
         }
+        let id = next_number(self.nodes.len(), "transitions in its tree");
         self.nodes.push(Node {
             parent,
             lives: 0,
@@ -130,7 +132,7 @@ impl Tree {
             open_below: 0,
             active_below: 0,
         });
-        self.nodes.len() as NodeId - 1
+        id
     }
 
     /// Whether nothing is left to do, and nothing can come up any more.

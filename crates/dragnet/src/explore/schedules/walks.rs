@@ -42,8 +42,8 @@ impl Director for Drawn {
         let component = |&(thread, _): &Transition| thread.0 as usize;
         let next = enabled[self.lot.next(enabled.iter().map(component))];
         let pending = state.pending(next.0);
-        let steps_aside = pending.is_some_and(|pending| pending.action == Action::Yield);
-        self.lot.went_on(component(&next), steps_aside);
+        let yields = pending.is_some_and(|pending| pending.action == Action::Yield);
+        self.lot.went_on(component(&next), yields);
         self.taken.push(next);
         Some(next)
     }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use super::engine::Outcome;
-use super::steps::{Kind, short};
+use super::steps::{Kind, choice_number, short};
 use crate::tables::{Arena, Domain, FlatTable, Ids, OnceSlice};
 use crate::target::parts::Sent;
 use crate::trace::scatter;
@@ -47,7 +47,7 @@ pub(super) struct Move {
     pub(super) fails: bool,
     /// Where in the inbox the message stands, or among the inputs that the node gives itself.
     pub(super) at: u16,
-    pub(super) choice: u16,
+    pub(super) choice: u32,
     pub(super) outcomes: u32,
     /// The cell after it, before anything is sent, plus one; 0 until it is known.
     after: AtomicU32,
@@ -76,7 +76,7 @@ impl Move {
             kind,
             fails: outcome.fails(),
             at: short(at),
-            choice: choice as u16,
+            choice: choice_number(choice),
             outcomes,
             after: AtomicU32::new(0),
             delta: AtomicU64::new(0),

@@ -255,6 +255,7 @@ impl<N: Node> Cluster<N> {
     /// Why it cannot be explored as it is, if it cannot.
     pub(crate) fn objection(&self) -> Option<String> {
         let nodes = self.nodes.len();
+        let capacities = self.network.capacities();
         if nodes > 64 {
             Some(format!(
                 "a cluster has at most 64 nodes, and this one has {nodes}"
@@ -262,6 +263,10 @@ impl<N: Node> Cluster<N> {
         } else if nodes > 16 && self.faults.budget(FaultKind::Partition) > 0 {
             Some(format!(
                 "with partitions a cluster has at most 16 nodes, and this one has {nodes}"
+            ))
+        } else if capacities > 64 {
+            Some(format!(
+                "a network has at most 64 capacities, and this one has {capacities}"
             ))
         } else if self.faults.budget(FaultKind::Reset) > 0 {
             Some("a cluster has no connections that break; `drops` loses its messages".to_owned())

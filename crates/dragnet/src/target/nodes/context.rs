@@ -6,6 +6,8 @@ use std::panic::Location;
 use std::time::Duration;
 
 use super::{NodeId, Timer};
+use crate::panics;
+use crate::step_guard;
 use crate::system::{Failure, FailureKind};
 
 /// The hands of a handler: it sends, sets timers, chooses, asserts and records through this.
@@ -55,6 +57,10 @@ struct Choice {
     options: usize,
 }
 
+/// A handler that has done less than this, or was run for fewer combinations of choices, is not the one that a search waits
+/// for: it may have begun after the search had to end.
+pub(super) const HARDLY_BEGUN: usize = 64;
+
 impl<M> Context<M> {
     pub(super) fn new(me: NodeId, nodes: usize) -> Self {
         Self {
@@ -98,7 +104,39 @@ impl<M> Context<M> {
             self.me,
             self.nodes
         );
+        self.keep_limits();
         self.sent.push((to, msg));
+    }
+
+    /// Ends a handler that goes on and on when the search has to end.
+    fn keep_limits(&self) {
+        let observed = self.answers.len() + self.observations.len();
+        if self.sent.len() + self.timers.len() + self.chosen + observed >= HARDLY_BEGUN {
+            step_guard::give_up_if_interrupted(|| self.progress());
+        }
+    }
+
+    /// How far a handler has come.
+    fn progress(&self) -> String {
+        let done = [
+            (self.sent.len(), "message", "sent"),
+            (self.timers.len(), "timer", "set or cancelled"),
+            (self.chosen, "choice", "made"),
+            (self.answers.len(), "answer", "given"),
+            (self.observations.len(), "observation", "recorded"),
+        ];
+        let done = done.into_iter().filter(|(times, ..)| *times > 0);
+        let done: Vec<String> = done
+            .map(|(times, what, how)| match times {
+                1 => format!("1 {what} {how}"),
+                _ => format!("{times} {what}s {how}"),
+            })
+            .collect();
+        let after = match &done[..] {
+            [] => String::new(),
+            done => format!(" after {}", done.join(", ")),
+        };
+        format!("a handler of {} was still going on{after}", self.me)
     }
 
     /// Sends `msg` to every node of the cluster, this one included, whatever its role.
@@ -106,6 +144,7 @@ impl<M> Context<M> {
     where
         M: Clone,
     {
+        self.keep_limits();
         for node in 0..self.nodes {
             self.sent.push((NodeId(node), msg.clone()));
         }
@@ -117,6 +156,7 @@ impl<M> Context<M> {
     where
         M: Clone,
     {
+        self.keep_limits();
         let me = self.me.0;
         for node in (0..self.nodes).filter(|&node| node != me) {
             self.sent.push((NodeId(node), msg.clone()));
@@ -126,11 +166,13 @@ impl<M> Context<M> {
     /// Sets a timer. A checker lets it run out at any moment from now on, whatever the duration; a timer that is
     /// already set stays set once.
     pub fn set_timer(&mut self, timer: Timer, _after: Duration) {
+        self.keep_limits();
         self.timers.push((timer, TimerChange::Set));
     }
 
     /// Takes a timer back, if it is set.
     pub fn cancel_timer(&mut self, timer: Timer) {
+        self.keep_limits();
         self.timers.push((timer, TimerChange::Cancelled));
     }
 
@@ -141,6 +183,13 @@ impl<M> Context<M> {
     #[track_caller]
     pub fn choose(&mut self, options: usize) -> usize {
         assert!(options > 0, "choose(0): there is nothing to choose from");
+        if u32::try_from(options).is_err() {
+            let place = Location::caller();
+            panics::limit(format!(
+                "choose({options}) at {place} offers more options than can ever be explored"
+            ));
+        }
+        self.keep_limits();
         let at = self.chosen;
         self.chosen += 1;
         match self.choices.get_mut(at) {
@@ -164,6 +213,7 @@ impl<M> Context<M> {
     /// Answers the oldest call of the workload that this node has not answered. Where there is none, for instance
     /// because a crash gave it up, the answer reaches nobody.
     pub fn answer(&mut self, msg: M) {
+        self.keep_limits();
         self.answers.push(msg);
     }
 
@@ -183,7 +233,8 @@ impl<M> Context<M> {
     /// Records that something happened. It appears in counterexamples, and a delivery with an observation never counts
     /// as one that changes nothing.
     pub fn observe(&mut self, what: impl Debug) {
-        self.observations.push(format!("{what:?}"));
+        self.keep_limits();
+        self.observations.push(crate::trace::debug(&what));
     }
 
     /// Swaps with a context for other messages everything that neither holds a message nor says whose context it is.
@@ -206,6 +257,12 @@ impl<M> Context<M> {
         swap(choices, &mut other.choices);
         swap(chosen, &mut other.chosen);
         swap(repeat, &mut other.repeat);
+    }
+
+    /// What `choose` is to return in this run, as far as that is given.
+    pub(super) fn given_choices(&self) -> Vec<usize> {
+        let given = self.choices.iter().map(|choice| choice.taken);
+        given.chain(self.repeat.iter().copied()).collect()
     }
 
     /// What `choose` returned in this run.
@@ -236,6 +293,17 @@ impl<M> Context<M> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn how_far_a_handler_has_come_is_a_sentence() {
+        let mut cx = Context::<()>::new(NodeId(0), 1);
+        assert_eq!(cx.progress(), "a handler of n0 was still going on");
+        cx.choose(2);
+        cx.send(0, ());
+        cx.send(0, ());
+        let said = "a handler of n0 was still going on after 2 messages sent, 1 choice made";
+        assert_eq!(cx.progress(), said);
+    }
 
     #[test]
     fn every_combination_of_choices_comes_up_once_in_order() {

@@ -7,7 +7,7 @@ use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut};
 use std::sync::OnceLock;
 
-use crate::trace::{Key, StableHasher};
+use crate::trace::{Key, StableHasher, short_type_name};
 
 /// A node state that is told apart by a digest of 128 bits instead of `Eq` and `Hash`.
 ///
@@ -109,7 +109,9 @@ impl<T: Debug> DigestOf<T> for ByDebug {
             }
         }
 
-        write!(Printed(into), "{value:?}").expect("a hasher takes everything");
+        if write!(Printed(into), "{value:?}").is_err() {
+            panic!("Debug of {} returned an error", short_type_name::<T>());
+        }
     }
 }
 

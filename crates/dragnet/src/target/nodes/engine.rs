@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use super::cell::{Cell, Cells};
 use super::cluster::{Cluster, Workload};
-use super::context::Context;
+use super::context::{Context, HARDLY_BEGUN};
 use super::digested::noting_digests;
 use super::faults::{FaultKind, Faults};
 use super::guard::{self, Determinism, Run};
@@ -23,9 +23,11 @@ use super::network::{Network, Order};
 use super::row::Row;
 use super::saved::{Codec, Departure};
 use super::{InFlight, Node, NodeId, Snapshot, Timer};
+use crate::coarse_hash::CoarseHash;
 use crate::panics;
+use crate::step_guard;
 use crate::sterile;
-use crate::system::Failure;
+use crate::system::{Failure, FailureKind};
 use crate::tables::{Arena, FlatTable, Interner};
 use crate::target::parts::Sent;
 use crate::target::{NodeWork, Setting, Watch};
@@ -150,7 +152,6 @@ pub(super) struct Start<S> {
 }
 
 /// The parts of an outcome that are rarely there.
-#[derive(Default)]
 pub(super) struct Rest<M> {
     pub(super) failure: Option<Failure>,
     pub(super) answers: Vec<M>,
@@ -269,6 +270,25 @@ impl<N: Node> Nodes<N> {
         }
     }
 
+    /// Two unequal local states or messages with one hash, if there are any.
+    pub(super) fn unequal_parts(&self) -> Option<CoarseHash> {
+        let locals = self.locals.collision().map(|(one, other)| {
+            match (one.local.own_state(), other.local.own_state()) {
+                (Some(one), Some(other)) if one != other => CoarseHash::of(one, other),
+                _ => CoarseHash::of(&one.local, &other.local),
+            }
+        });
+        locals.or_else(|| {
+            let (one, other) = self.inputs.collision()?;
+            Some(match (&one.input, &other.input) {
+                (Input::Deliver(one), Input::Deliver(other)) if one.msg != other.msg => {
+                    CoarseHash::of(&one.msg, &other.msg)
+                }
+                (one, other) => CoarseHash::of(one, other),
+            })
+        })
+    }
+
     pub(super) fn intern_local(&self, node: usize, local: Local<N::State>) -> u32 {
         let mut own = Vec::new();
         if local.is_up() {
@@ -284,14 +304,29 @@ impl<N: Node> Nodes<N> {
                 }
             }
         }
-        let hash = bind(self.hash_of(&local), self.slots[local_slot(node)]);
+        let hash = self.hash_of::<N::State>(&local, self.key);
+        let hash = bind(hash, self.slots[local_slot(node)]);
         let own = own.into();
-        self.locals.intern(LocalItem { node, local, own }, hash).0
+        let item = LocalItem { node, local, own };
+        let known = panics::catch_in::<N::State, _>("Eq", || {
+            self.locals.find(hash, |known| *known == item)
+        });
+        if let Some(known) = or_raise(known) {
+            or_raise(panics::catch_in::<N::State, _>("Drop", || drop(item)));
+            return known;
+        }
+        let (id, _) = or_raise(panics::catch_in::<N::State, _>("Eq", || {
+            self.locals.intern(item, hash)
+        }));
+        id
     }
 
-    /// The hash of a state or an input under the key of the search; takes note when a digest is part of it.
-    fn hash_of(&self, content: &impl Hash) -> u64 {
-        let (hash, digested) = noting_digests(|| Fingerprint::of(content, self.key));
+    /// The hash of a state or an input, in which `T` is what the program itself hashes; takes note when a digest is part of
+    /// it.
+    fn hash_of<T>(&self, content: &impl Hash, key: Key) -> u64 {
+        let (hash, digested) = or_raise(panics::catch_in::<T, _>("Hash", || {
+            noting_digests(|| Fingerprint::of(content, key))
+        }));
         if digested {
             self.digested.store(true, Ordering::Relaxed);
         }
@@ -299,11 +334,11 @@ impl<N: Node> Nodes<N> {
     }
 
     pub(super) fn intern_input(&self, input: Input<N::Msg>) -> u32 {
-        let hash = self.hash_of(&input);
+        let hash = self.hash_of::<N::Msg>(&input, self.key);
         let order = if self.key == Key::default() {
             hash
         } else {
-            Fingerprint::of(&input, Key::default()).0
+            self.hash_of::<N::Msg>(&input, Key::default())
         };
         let mut classes = 0;
         if let Input::Deliver(envelope) = &input {
@@ -317,7 +352,10 @@ impl<N: Node> Nodes<N> {
             classes,
             guarded: AtomicBool::new(false),
         };
-        self.inputs.intern(item, hash).0
+        let (id, _) = or_raise(panics::catch_in::<N::Msg, _>("Eq", || {
+            self.inputs.intern(item, hash)
+        }));
+        id
     }
 
     pub(super) fn intern_environment(&self, environment: Environment) -> u32 {
@@ -339,34 +377,88 @@ impl<N: Node> Nodes<N> {
     fn run_handler(&self, local: u32, input: u32, key: u64) -> u32 {
         let node = self.input(input).node().0;
         let before = &self.locals.get(local).local;
-        let mut runs = self.run_for_each_choice(before, self.input(input));
+        let runs = self.run_for_each_choice(before, self.input(input));
         let ran = runs.len() as u64;
         self.handler_runs.fetch_add(ran, Ordering::Relaxed);
-        if self.must_guard(input, key) {
-            let again = self.run_for_each_choice(before, self.input(input));
-            if let Some(difference) = guard::difference(&runs, &again) {
+        let again = self
+            .must_guard(input, key)
+            .then(|| self.run_for_each_choice(before, self.input(input)));
+        // `Hash`, `Eq` and `Drop` of states and messages, and the classes of the network, are part of the step.
+        let step = HandlerStep {
+            system: self,
+            node: NodeId(node),
+            run: Some((before, self.input(input))),
+            choices: Vec::new(),
+        };
+        let interned = panics::catch(|| {
+            step_guard::run(&step, || self.intern_outcomes(local, input, runs, again))
+        });
+        let (outcomes, idle) = interned.unwrap_or_else(|failure| {
+            if failure.kind() == FailureKind::Limit {
+                panics::raise(failure);
+            }
+            let mut cx = Context::new(NodeId(node), self.nodes.len());
+            (
+                Box::new([self.failed(local, failure, &mut cx)]) as Box<[_]>,
+                false,
+            )
+        });
+        let id = self.outcomes.push(OutcomeSet { outcomes, idle });
+        (self.memo.settle(key, u64::from(id) + 1) - 1) as u32
+    }
+
+    /// The outcomes of the runs of a handler, and whether all of them change nothing. Where the handler was run `again`, it
+    /// must have done the same.
+    fn intern_outcomes(
+        &self,
+        local: u32,
+        input: u32,
+        mut runs: Vec<Run<N::State, N::Msg>>,
+        again: Option<Vec<Run<N::State, N::Msg>>>,
+    ) -> (Box<[Outcome<N::Msg>]>, bool) {
+        let node = self.input(input).node().0;
+        let before = &self.locals.get(local).local;
+        if let Some(again) = again {
+            let failure = match panics::catch(|| guard::difference(&runs, &again)) {
+                Ok(difference) => difference.map(|difference| {
+                    let input = self.happening(self.input(input));
+                    difference.failure(self.name(NodeId(node)), &input)
+                }),
+                Err(failure) => Some(failure),
+            };
+            let dropped = again.into_iter().map(Self::drop_run);
+            let failure = dropped.fold(failure, |failure, dropped| failure.or(dropped.err()));
+            if failure.is_some() {
                 let mut cx = Context::new(NodeId(node), self.nodes.len());
-                let input = self.happening(self.input(input));
-                cx.failure = Some(difference.failure(self.name(NodeId(node)), &input));
-                runs = vec![(before.clone(), cx)];
+                cx.failure = failure;
+                for run in runs.drain(..) {
+                    let _ = Self::drop_run(run);
+                }
+                runs.push((None, cx));
             }
         }
-        let idle = runs.iter().all(|(after, cx)| {
+        let idle = runs.iter_mut().all(|(after, cx)| {
             cx.sent.is_empty()
                 && cx.observations.is_empty()
                 && cx.failure.is_none()
-                && after == before
+                && panics::catch_in::<N::State, _>("Eq", || after.as_ref() == Some(before))
+                    .unwrap_or_else(|failure| {
+                        cx.failure = Some(failure);
+                        false
+                    })
         });
-        let outcomes: Box<[_]> = runs
+        let outcomes = runs
             .into_iter()
-            .map(|(after, mut cx)| self.intern_outcome(node, after, &mut cx))
+            .map(|(after, mut cx)| {
+                let interned = panics::catch(|| {
+                    let after = after.map_or(local, |after| self.intern_local(node, after));
+                    self.intern_outcome(node, after, &mut cx)
+                });
+                // The state before is known already, and can be hashed and compared.
+                interned.unwrap_or_else(|failure| self.failed(local, failure, &mut cx))
+            })
             .collect();
-        assert!(
-            outcomes.len() <= usize::from(u16::MAX),
-            "a handler offers more than 65,535 choices"
-        );
-        let id = self.outcomes.push(OutcomeSet { outcomes, idle });
-        (self.memo.settle(key, u64::from(id) + 1) - 1) as u32
+        (outcomes, idle)
     }
 
     /// Runs the handler of an input once for each combination of choices.
@@ -378,7 +470,23 @@ impl<N: Node> Nodes<N> {
         let mut runs = Vec::new();
         let mut next = Some(Context::new(input.node(), self.nodes.len()));
         while let Some(mut cx) = next {
+            if runs.len() >= HARDLY_BEGUN {
+                step_guard::give_up_if_interrupted(|| {
+                    let (node, ran) = (self.name(input.node()), runs.len());
+                    format!(
+                        "{node} {}: {ran} combinations of its choices were run",
+                        self.happening(input)
+                    )
+                });
+            }
             let after = self.handle(before, input, &mut cx);
+            if let Some(failure) = cx
+                .failure
+                .take_if(|failure| failure.kind() == FailureKind::Limit)
+            {
+                let (node, happening) = (self.name(input.node()), self.happening(input));
+                panics::limit(format!("{node} {happening}: {}", failure.message()));
+            }
             next = cx.next_combination();
             runs.push((after, cx));
         }
@@ -397,28 +505,42 @@ impl<N: Node> Nodes<N> {
         }
     }
 
-    /// The local state after one run of a handler. What else it did is in `cx`, a panic as its failure.
+    /// Drops a run that nobody needs. There is one state in it, so it panics once at most.
+    fn drop_run(run: Run<N::State, N::Msg>) -> Result<(), Failure> {
+        panics::catch_in::<N::State, _>("Drop", || drop(run))
+    }
+
+    /// The local state after one run of a handler, unless it panics. What else it did is in `cx`, a panic as its failure.
     pub(super) fn handle(
         &self,
         before: &Local<N::State>,
         input: &Input<N::Msg>,
         cx: &mut Context<N::Msg>,
-    ) -> Local<N::State> {
+    ) -> Option<Local<N::State>> {
+        let step = HandlerStep {
+            system: self,
+            node: input.node(),
+            run: Some((before, input)),
+            choices: cx.given_choices(),
+        };
         let ran = sterile::run(&(before, input), || {
-            let mut after = before.clone();
-            self.run_once(&mut after, input, cx);
-            after
+            step_guard::run(&step, || {
+                let cloned = panics::catch_in::<N::State, _>("Clone", || before.clone());
+                let mut after = or_raise(cloned);
+                self.run_once(&mut after, input, cx);
+                after
+            })
         });
         let mut after = match ran {
             Ok(after) => after,
             Err(failure) => {
                 cx.failure = Some(failure);
-                return before.clone();
+                return None;
             }
         };
         after.change_timers(&cx.timers);
-        after.answered = (after.answered + cx.answers.len() as u32).min(after.called);
-        after
+        after.count_answers(cx.answers.len());
+        Some(after)
     }
 
     fn run_once(
@@ -463,13 +585,7 @@ impl<N: Node> Nodes<N> {
         }
     }
 
-    fn intern_outcome(
-        &self,
-        node: usize,
-        after: Local<N::State>,
-        cx: &mut Context<N::Msg>,
-    ) -> Outcome<N::Msg> {
-        let local = self.intern_local(node, after);
+    fn intern_outcome(&self, node: usize, local: u32, cx: &mut Context<N::Msg>) -> Outcome<N::Msg> {
         let sent = self.intern_sent(NodeId(node), cx);
         let rest = Rest {
             failure: cx.failure.take(),
@@ -488,15 +604,38 @@ impl<N: Node> Nodes<N> {
         }
     }
 
+    /// The outcome of a run whose state or messages cannot be interned, because their `Hash` or `Eq` panics.
+    #[cold]
+    fn failed(&self, before: u32, failure: Failure, cx: &mut Context<N::Msg>) -> Outcome<N::Msg> {
+        Outcome {
+            local: before,
+            sent: Arc::clone(&self.nothing),
+            rest: Some(Box::new(Rest {
+                failure: Some(cx.failure.take().unwrap_or(failure)),
+                answers: Vec::new(),
+                observations: Vec::new(),
+                choices: cx.choices_taken().collect(),
+            })),
+        }
+    }
+
     fn intern_sent(&self, from: NodeId, cx: &mut Context<N::Msg>) -> Arc<[Sent]> {
         if cx.sent.is_empty() {
             return Arc::clone(&self.nothing);
         }
         std::mem::take(&mut cx.sent)
             .into_iter()
-            .map(|(to, msg)| Sent {
-                to: to.0 as u32,
-                envelope: self.intern_input(Input::Deliver(Envelope { from, to, msg })),
+            .enumerate()
+            .map(|(number, (to, msg))| {
+                if number >= HARDLY_BEGUN {
+                    step_guard::give_up_if_interrupted(|| {
+                        format!("the messages of {} were being sent", self.name(from))
+                    });
+                }
+                Sent {
+                    to: to.0 as u32,
+                    envelope: self.intern_input(Input::Deliver(Envelope { from, to, msg })),
+                }
             })
             .collect()
     }
@@ -520,24 +659,60 @@ impl<N: Node> Nodes<N> {
             }];
         }
         let runs = self.start_for_each_choice(node);
-        if self.determinism != Determinism::Off {
-            let again = self.start_for_each_choice(node);
-            if let Some(difference) = guard::difference(&runs, &again) {
+        let again = match self.determinism {
+            Determinism::Off => None,
+            _ => Some(self.start_for_each_choice(node)),
+        };
+        self.while_starting(node, || {
+            let difference = again.and_then(|again| guard::difference(&runs, &again));
+            if let Some(difference) = difference {
                 panics::raise(difference.failure(self.name(NodeId(node)), "starts"));
             }
-        }
-        let started = runs.into_iter().map(|(local, mut cx)| Start {
-            local,
-            sent: self.intern_sent(NodeId(node), &mut cx),
-        });
-        started.collect()
+            let started = runs.into_iter().filter_map(|(local, mut cx)| {
+                Some(Start {
+                    local: local?,
+                    sent: self.intern_sent(NodeId(node), &mut cx),
+                })
+            });
+            started.collect()
+        })
+    }
+
+    /// The number of a local state in which a node begins.
+    pub(super) fn intern_start(&self, node: usize, local: Local<N::State>) -> u32 {
+        self.while_starting(node, || self.intern_local(node, local))
+    }
+
+    /// Runs code of the program that interning a beginning of a node calls, as part of the step in which it starts.
+    fn while_starting<R>(&self, node: usize, code: impl FnOnce() -> R) -> R {
+        let step = HandlerStep {
+            system: self,
+            node: NodeId(node),
+            run: None,
+            choices: Vec::new(),
+        };
+        step_guard::run(&step, code)
     }
 
     fn start_for_each_choice(&self, node: usize) -> Vec<Run<N::State, N::Msg>> {
         let mut runs = Vec::new();
         let mut next = Some(Context::new(NodeId(node), self.nodes.len()));
         while let Some(mut cx) = next {
-            let started = sterile::run(&NodeId(node), || self.nodes[node].on_start(&mut cx));
+            if runs.len() >= HARDLY_BEGUN {
+                step_guard::give_up_if_interrupted(|| {
+                    let (node, ran) = (self.name(NodeId(node)), runs.len());
+                    format!("{node} starts: {ran} combinations of its choices were run")
+                });
+            }
+            let step = HandlerStep {
+                system: self,
+                node: NodeId(node),
+                run: None,
+                choices: cx.given_choices(),
+            };
+            let started = sterile::run(&NodeId(node), || {
+                step_guard::run(&step, || self.nodes[node].on_start(&mut cx))
+            });
             let failure = cx.failure.take();
             let mut local = match (started, failure) {
                 (Ok(state), None) => Local::up(state),
@@ -545,7 +720,7 @@ impl<N: Node> Nodes<N> {
             };
             local.change_timers(&cx.timers);
             next = cx.next_combination();
-            runs.push((local, cx));
+            runs.push((Some(local), cx));
         }
         runs
     }
@@ -573,6 +748,45 @@ impl<N: Node> Nodes<N> {
             }
         }
         sum
+    }
+}
+
+/// What a handler is run on.
+type Situation<'a, N> = (&'a Local<<N as Node>::State>, &'a Input<<N as Node>::Msg>);
+
+/// A run of a handler, or of `on_start` where there is no state and input yet.
+struct HandlerStep<'a, N: Node> {
+    system: &'a Nodes<N>,
+    node: NodeId,
+    run: Option<Situation<'a, N>>,
+    choices: Vec<usize>,
+}
+
+impl<N: Node> step_guard::Step for HandlerStep<'_, N> {
+    fn key(&self) -> u64 {
+        Fingerprint::of(&(self.node, self.run, &self.choices), Key::default()).0
+    }
+
+    fn describe(&self) -> String {
+        let happening = match self.run {
+            Some((_, input)) => self.system.happening(input),
+            None => "starts".to_owned(),
+        };
+        let choices = match self.choices.is_empty() {
+            true => String::new(),
+            false => format!(", choosing {:?}", self.choices),
+        };
+        let state = self.run.and_then(|(before, _)| before.state());
+        let state = state.map(|state| format!(", in the state {state:?}"));
+        let state = state.unwrap_or_default();
+        format!(
+            "{} {happening}{choices}{state}",
+            self.system.name(self.node)
+        )
+    }
+
+    fn owner(&self) -> &str {
+        self.system.name(self.node)
     }
 }
 
@@ -609,6 +823,11 @@ impl<N: Node> Envelopes for Nodes<N> {
                     < class.capacity
         })
     }
+}
+
+/// What came of it, or the failure raised to whoever runs the step.
+fn or_raise<T>(result: Result<T, Failure>) -> T {
+    result.unwrap_or_else(|failure| panics::raise(failure))
 }
 
 /// Where the binding of the environment stands among the slots.

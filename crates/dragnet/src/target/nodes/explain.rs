@@ -5,7 +5,7 @@ use super::local::{Input, Life};
 use super::row::Row;
 use super::steps::{Kind, NodeEvent};
 use super::{Node, NodeId};
-use crate::trace::Step;
+use crate::trace::{Step, debug};
 
 impl<N: Node> Nodes<N> {
     /// What a node waits for: the answer to its oldest open call, and timers that are set and may not run out again.
@@ -15,7 +15,7 @@ impl<N: Node> Nodes<N> {
             return None;
         }
         let call = self.workloads[node].calls.get(local.answered as usize)?;
-        let mut text = format!("an answer to {call:?}");
+        let mut text = format!("an answer to {}", debug(call));
         for timer in &local.timers {
             if let Some((_, budget)) = self.timer_budgets.iter().find(|(known, _)| known == timer) {
                 text +=
@@ -29,15 +29,13 @@ impl<N: Node> Nodes<N> {
     pub(super) fn happening(&self, input: &Input<N::Msg>) -> String {
         match input {
             Input::Deliver(envelope) => {
-                format!(
-                    "receives {:?} from {}",
-                    envelope.msg,
-                    self.name(envelope.from)
-                )
+                let msg = debug(&envelope.msg);
+                format!("receives {msg} from {}", self.name(envelope.from))
             }
             Input::RunOut(_, timer) => format!("timer {timer} runs out"),
             &Input::Call(NodeId(id), call) => {
-                format!("is called: {:?}", self.workloads[id].calls[call as usize])
+                let call = &self.workloads[id].calls[call as usize];
+                format!("is called: {}", debug(call))
             }
             Input::Crash(_) => "crashes".to_owned(),
             Input::Restart(_) => "restarts".to_owned(),
@@ -49,7 +47,7 @@ impl<N: Node> Nodes<N> {
         let node = NodeId(usize::from(event.node));
         let message = |input: u32| match self.input(input) {
             Input::Deliver(envelope) => (
-                format!("{:?}", envelope.msg),
+                debug(&envelope.msg),
                 self.name(envelope.from),
                 self.name(envelope.to),
             ),
@@ -104,7 +102,7 @@ impl<N: Node> Nodes<N> {
                 step.notes.push(format!("chooses {choice}"));
             }
             for answer in &rest.answers {
-                step.notes.push(format!("answers {answer:?}"));
+                step.notes.push(format!("answers {}", debug(answer)));
             }
             for observation in &rest.observations {
                 step.notes.push(format!("observes {observation}"));
@@ -114,9 +112,9 @@ impl<N: Node> Nodes<N> {
             let (before, after) = (self.local(before, node.0), self.local(after, node.0));
             step.changed = match (before.state(), after.state()) {
                 (Some(before), Some(after)) => Step::changes(before, after),
-                (None, Some(after)) => vec![format!("comes back as {after:?}")],
+                (None, Some(after)) => vec![format!("comes back as {}", debug(after))],
                 (Some(_), None) => match &after.life {
-                    Life::Down(Some(durable)) => vec![format!("keeps {durable:?}")],
+                    Life::Down(Some(durable)) => vec![format!("keeps {}", debug(durable))],
                     _ => vec!["keeps nothing".to_owned()],
                 },
                 (None, None) => Vec::new(),
@@ -146,15 +144,12 @@ impl<N: Node> Nodes<N> {
         for node in 0..self.nodes.len() {
             let local = self.local(row, node);
             if let Some(state) = local.state() {
-                lines.push(format!("{}: {state:?}", self.names[node]));
+                lines.push(format!("{}: {}", self.names[node], debug(state)));
             }
         }
         for (from, to, msg) in self.in_flight(row).iter() {
-            lines.push(format!(
-                "in flight from {} to {}: {msg:?}",
-                self.name(from),
-                self.name(to)
-            ));
+            let (from, to) = (self.name(from), self.name(to));
+            lines.push(format!("in flight from {from} to {to}: {}", debug(msg)));
         }
         lines
     }

@@ -5,7 +5,9 @@ use std::fmt::{Debug, Write};
 use super::context::Context;
 use super::local::Local;
 use crate::named::named;
+use crate::panics;
 use crate::system::{Failure, FailureKind};
+use crate::trace::debug;
 
 /// How often a handler runs twice on the same state and input, to see whether it does the same.
 ///
@@ -55,8 +57,8 @@ named!(
     Always: "always",
 );
 
-/// What one run of a handler did: the state after it, and what is in its context.
-pub(super) type Run<S, M> = (Local<S>, Context<M>);
+/// What one run of a handler did: the state after it, unless it panicked, and what is in its context.
+pub(super) type Run<S, M> = (Option<Local<S>>, Context<M>);
 
 /// How two series of runs differ, one run for each combination of choices; `None` when they do not.
 pub(super) fn difference<S, M>(first: &[Run<S, M>], second: &[Run<S, M>]) -> Option<Difference>
@@ -92,8 +94,10 @@ impl Difference {
         self.first.is_empty()
     }
 
-    fn add<T: PartialEq>(&mut self, first: &T, second: &T, show: impl Fn(&T) -> String) {
-        if first != second {
+    /// Compares two values, in which `Of` is what the program itself compares.
+    fn add<Of, T: PartialEq>(&mut self, first: &T, second: &T, show: impl Fn(&T) -> String) {
+        let differ = panics::catch_in::<Of, _>("Eq", || first != second);
+        if differ.unwrap_or_else(|failure| panics::raise(failure)) {
             self.first.push(show(first));
             self.second.push(show(second));
         }
@@ -128,27 +132,31 @@ where
     M: Eq + Debug,
 {
     let mut difference = Difference::default();
-    difference.add(after, other, |local| match local.state() {
-        Some(state) => format!("its state is {state:?}"),
-        None => format!("it is {local:?}"),
+    difference.add::<S, _>(after, other, |local| {
+        let state = local.as_ref().and_then(Local::state);
+        match (state, local) {
+            (Some(state), _) => format!("its state is {}", debug(state)),
+            (None, Some(local)) => format!("it is {}", debug(local)),
+            (None, None) => "it has no state".to_owned(),
+        }
     });
-    difference.add(&cx.sent, &other_cx.sent, |sent| {
+    difference.add::<M, _>(&cx.sent, &other_cx.sent, |sent| {
         let sent: Vec<String> = sent
             .iter()
-            .map(|(to, msg)| format!("{msg:?} to {to}"))
+            .map(|(to, msg)| format!("{} to {to}", debug(msg)))
             .collect();
         match &sent[..] {
             [] => "it sends nothing".to_owned(),
             sent => format!("it sends {}", sent.join(", ")),
         }
     });
-    difference.add(&cx.answers, &other_cx.answers, |answers| {
-        format!("it answers {answers:?}")
+    difference.add::<M, _>(&cx.answers, &other_cx.answers, |answers| {
+        format!("it answers {}", debug(answers))
     });
-    difference.add(&cx.observations, &other_cx.observations, |observed| {
+    difference.add::<String, _>(&cx.observations, &other_cx.observations, |observed| {
         format!("it observes {}", observed.join(", "))
     });
-    difference.add(&cx.failure, &other_cx.failure, |failure| match failure {
+    difference.add::<Failure, _>(&cx.failure, &other_cx.failure, |failure| match failure {
         Some(failure) => format!("it fails ({failure})"),
         None => "it does not fail".to_owned(),
     });

@@ -6,6 +6,7 @@
 use std::sync::Arc;
 
 use super::network::Order;
+use crate::step_guard;
 use crate::tables::{Domain, Interner};
 use crate::trace::scatter;
 
@@ -83,6 +84,25 @@ impl Inboxes {
             }
         };
         self.insert(inbox, at, envelope, all)
+    }
+
+    /// The inbox with more envelopes, one after the other, each unless there is no room for it.
+    pub(super) fn with_all(&self, inbox: u32, arriving: &[u32], all: &impl Envelopes) -> u32 {
+        let mut envelopes = self.envelopes(inbox).to_vec();
+        for &envelope in arriving {
+            step_guard::give_up_if_interrupted(|| {
+                format!("{} messages were on their way to one node", envelopes.len())
+            });
+            if all.fits(envelope, &envelopes) {
+                envelopes.push(envelope);
+            }
+        }
+        // Those that were there stand in front of their like, and the sort is stable: the oldest of a sender stays first.
+        match self.order {
+            Order::Any => envelopes.sort_by_key(|&envelope| (all.place(envelope), envelope)),
+            Order::PerLink => envelopes.sort_by_key(|&envelope| all.place(envelope).0),
+        }
+        self.intern(envelopes.iter(), all)
     }
 
     /// The inbox with a second copy of the envelope at `at`, right behind the first, unless there is no room for it.

@@ -42,6 +42,14 @@ impl<S> Local<S> {
         }
     }
 
+    /// The state of the node, or of its disk while it is down.
+    pub(super) fn own_state(&self) -> Option<&S> {
+        match &self.life {
+            Life::Up(state) | Life::Down(Some(state)) => Some(state),
+            Life::Down(None) => None,
+        }
+    }
+
     pub(super) fn state_mut(&mut self) -> &mut S {
         match &mut self.life {
             Life::Up(state) => state,
@@ -75,6 +83,12 @@ impl<S> Local<S> {
         if let Ok(at) = self.timers.binary_search(&timer) {
             self.timers.remove(at);
         }
+    }
+
+    /// Counts answers, the oldest calls first. Those for which there is no call reach nobody.
+    pub(super) fn count_answers(&mut self, answers: usize) {
+        let answers = u32::try_from(answers).unwrap_or(u32::MAX);
+        self.answered = self.answered.saturating_add(answers).min(self.called);
     }
 
     pub(super) fn times_run_out(&self, timer: Timer) -> u32 {
@@ -120,6 +134,24 @@ impl<M> Input<M> {
             | Self::Call(node, _)
             | Self::Crash(node)
             | Self::Restart(node) => *node,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn answers_are_counted_however_many_there_are() {
+        for answers in [2, 3, u32::MAX as usize, 1 << 32, usize::MAX] {
+            let mut local = Local {
+                called: 3,
+                answered: 1,
+                ..Local::up(())
+            };
+            local.count_answers(answers);
+            assert_eq!(local.answered, 3, "{answers} answers");
         }
     }
 }

@@ -78,7 +78,8 @@ impl<M> Network<M> {
 
     /// At most `messages` of those that `which` picks are in flight from one node to another; one more is lost.
     ///
-    /// This is how a periodic message keeps its space finite.
+    /// This is how a periodic message keeps its space finite. A network has at most 64 capacities, that of
+    /// [`capacity`](Self::capacity) included.
     pub fn capacity_of(
         mut self,
         name: impl Into<String>,
@@ -125,7 +126,12 @@ impl<M> Network<M> {
     }
 
     pub(super) fn is_limited(&self) -> bool {
-        self.capacity.is_some() || !self.classes.is_empty()
+        self.capacities() > 0
+    }
+
+    /// How many capacities a link has: its own, and those of classes of messages.
+    pub(super) fn capacities(&self) -> usize {
+        self.classes.len() + usize::from(self.capacity.is_some())
     }
 }
 

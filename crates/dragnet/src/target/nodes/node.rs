@@ -6,6 +6,7 @@ use std::hash::Hash;
 use serde::{Deserialize, Serialize};
 
 use super::Context;
+use crate::trace::debug;
 
 /// The code of one node: a struct with the node's configuration and a handler for each thing that can happen to it.
 ///
@@ -72,7 +73,8 @@ pub trait Node: Send + Sync + 'static {
 
     /// The application asks for something: the next call of the node's workload.
     fn on_call(&self, _state: &mut Self::State, call: Self::Msg, _cx: &mut Context<Self::Msg>) {
-        panic!("{call:?} was called, and this node has no `on_call`");
+        let call = debug(&call);
+        panic!("{call} was called, and this node has no `on_call`");
     }
 
     /// Whether a node that is up waits for something besides answers to its calls: when nothing can happen any more, a

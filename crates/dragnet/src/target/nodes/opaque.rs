@@ -11,7 +11,7 @@ use super::digested::note_digest;
 use super::{Node, NodeId, Timer};
 use crate::panics;
 use crate::sterile;
-use crate::trace::{Key, StableHasher};
+use crate::trace::{Key, StableHasher, debug};
 
 /// The code of a node whose state is a thing of its own: a published library, say, that nobody made to be checked.
 ///
@@ -84,7 +84,8 @@ pub trait OpaqueNode: Send + Sync + 'static {
 
     /// The application asks for something: the next call of the node's workload.
     fn on_call(&self, _state: &mut Self::State, call: Self::Msg, _cx: &mut Context<Self::Msg>) {
-        panic!("{call:?} was called, and this node has no `on_call`");
+        let call = debug(&call);
+        panic!("{call} was called, and this node has no `on_call`");
     }
 
     /// What of `state` can be seen. It may look, and must not change what the node does next.

@@ -18,7 +18,7 @@ impl<N: Node> Parts for Nodes<N> {
         let starts = self.start(node).into_iter();
         starts
             .map(|start| Beginning {
-                local: self.intern_local(node, start.local),
+                local: self.intern_start(node, start.local),
                 sent: start.sent,
             })
             .collect()
@@ -94,7 +94,8 @@ impl<N: Node> Parts for Nodes<N> {
         let capacities = classes.map(|class| class.capacity);
         capacities
             .chain(self.network.capacity)
-            .map(|capacity| capacity as u32)
+            // There are never as many messages as that.
+            .map(|capacity| u32::try_from(capacity).unwrap_or(u32::MAX))
             .collect()
     }
 
@@ -128,5 +129,43 @@ impl<N: Node> Nodes<N> {
             row.set_cell(node, self.find_cell(node, local, Inboxes::EMPTY));
         }
         row
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use crate::target::nodes::*;
+    use crate::{Check, Engine, Outcome, Pruning, panics};
+
+    /// Meets a limit of the checker when its timer runs out.
+    struct Limited;
+
+    impl Node for Limited {
+        type State = ();
+        type Msg = ();
+
+        fn on_start(&self, cx: &mut Context<()>) {
+            cx.set_timer(Timer::new("soon"), Duration::ZERO);
+        }
+
+        fn on_message(&self, (): &mut (), _: NodeId, (): (), _: &mut Context<()>) {}
+
+        fn on_timer(&self, (): &mut (), _: Timer, _: &mut Context<()>) {
+            panics::limit("too much of something");
+        }
+    }
+
+    #[test]
+    fn a_limit_in_a_handler_ends_a_local_search_and_the_step_is_named() {
+        for pruning in Pruning::ALL {
+            for threads in [1, 2] {
+                let check = Check::new(Cluster::new(2, |_| Limited)).engine(Engine::Local);
+                let verdict = check.pruning(pruning).threads(threads).run();
+                let why = "Limited 0 timer soon runs out: too much of something";
+                assert_eq!(verdict.outcome, Outcome::Inconclusive(why.to_owned()));
+            }
+        }
     }
 }

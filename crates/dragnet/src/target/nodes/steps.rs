@@ -1,5 +1,7 @@
 //! The steps of a cluster: which are enabled in a row, and the row that each leads to.
 
+use std::collections::BTreeMap;
+
 use super::cell::{Cell, Move, Replacement};
 use super::engine::{ENVIRONMENT, Environment, Nodes, Outcome, Start};
 use super::faults::FaultKind;
@@ -8,10 +10,13 @@ use super::local::Input;
 use super::network::Order;
 use super::row::Row;
 use super::{Context, Node, NodeId};
+use crate::coarse_hash::CoarseHash;
+use crate::panics;
+use crate::step_guard;
 use crate::system::{ComponentId, EventKind, Failure, Successor, System};
 use crate::tables::prefetch;
 use crate::target::parts::{Parts, Sent};
-use crate::trace::{Effect, Exchange, Fingerprint, Key, Step, bind, finish};
+use crate::trace::{Effect, Exchange, Fingerprint, Key, Step, bind, debug, finish};
 
 /// A step of a cluster.
 #[derive(Clone, Copy, Debug)]
@@ -20,7 +25,7 @@ pub struct NodeEvent {
     pub(super) node: u8,
     /// Where in the node's inbox the message stands.
     pub(super) at: u16,
-    pub(super) choice: u16,
+    pub(super) choice: u32,
     /// Which of the moves of the node's cell it is.
     pub(super) number: u32,
     /// The input; for a partition, the nodes on the far side.
@@ -81,7 +86,9 @@ impl<N: Node> Nodes<N> {
     /// Sends messages on their way, as far as the network lets them.
     #[inline]
     fn send(&self, row: &mut Row, from: usize, sent: &[Sent]) {
-        if self.has_faults && self.environment(row).cut.is_some() {
+        if sent.len() > MANY {
+            self.send_many(row, from, sent);
+        } else if self.has_faults && self.environment(row).cut.is_some() {
             let cut = self.environment(row).clone();
             let reaches = |sent: &&Sent| !cut.separates(from, sent.to as usize);
             for sent in sent.iter().filter(reaches) {
@@ -91,6 +98,25 @@ impl<N: Node> Nodes<N> {
             for sent in sent {
                 self.send_one(row, sent);
             }
+        }
+    }
+
+    /// The same for so many that an inbox for each number of them would take long to make.
+    #[cold]
+    fn send_many(&self, row: &mut Row, from: usize, sent: &[Sent]) {
+        let cut = self.environment(row).clone();
+        let mut by_receiver: BTreeMap<usize, Vec<u32>> = BTreeMap::new();
+        for &Sent { to, envelope } in sent {
+            let to = to as usize;
+            if !cut.separates(from, to) {
+                by_receiver.entry(to).or_default().push(envelope);
+            }
+        }
+        for (to, envelopes) in by_receiver {
+            let inbox = self
+                .inboxes
+                .with_all(self.cell(row, to).inbox, &envelopes, self);
+            self.set_inbox(row, to, inbox);
         }
     }
 
@@ -153,8 +179,8 @@ impl<N: Node> Nodes<N> {
         self.outcome(event.outcomes, event.choice)
     }
 
-    fn outcome(&self, outcomes: u32, choice: u16) -> &Outcome<N::Msg> {
-        &self.outcomes.get(outcomes).outcomes[usize::from(choice)]
+    fn outcome(&self, outcomes: u32, choice: u32) -> &Outcome<N::Msg> {
+        &self.outcomes.get(outcomes).outcomes[choice as usize]
     }
 
     /// What is on the links that come back when a partition heals.
@@ -181,18 +207,37 @@ impl<N: Node> Nodes<N> {
         };
         let item = self.locals.get(cell.local);
         for (at, &input) in item.own.iter().enumerate() {
+            self.keep_places(at, input);
             push(Kind::Own, at, self.outcomes_of(cell.local, input));
         }
         if item.local.is_up() {
             for (at, input) in self.inboxes.heads(cell.inbox, self) {
                 let outcomes = self.outcomes_of(cell.local, input);
                 if !(self.skips_idle && self.outcomes.get(outcomes).idle) {
+                    self.keep_places(at, input);
                     push(Kind::Deliver, at, outcomes);
                 }
             }
         }
         // Exactly as much memory as they need.
         moves.drain(..).collect()
+    }
+
+    /// Gives up at an input of a node whose place an event cannot hold.
+    fn keep_places(&self, at: usize, input: u32) {
+        if u16::try_from(at).is_err() {
+            let input = self.input(input);
+            let receiver = self.name(input.node());
+            panics::limit(match input {
+                Input::Deliver(envelope) => format!(
+                    "more than 65,536 messages are in flight to {receiver}, {} from {} among them; bound the system with a \
+                     capacity or `within`",
+                    debug(&envelope.msg),
+                    self.name(envelope.from),
+                ),
+                _ => format!("more than 65,536 timers of {receiver} are set"),
+            });
+        }
     }
 
     /// The event that a move of a cell is.
@@ -227,7 +272,7 @@ impl<N: Node> Nodes<N> {
                 node: node as u8,
                 at: 0,
                 number: 0,
-                choice: choice as u16,
+                choice: choice_number(choice),
                 input,
                 outcomes,
             });
@@ -279,6 +324,8 @@ impl<N: Node> Nodes<N> {
 }
 
 impl<N: Node> System for Nodes<N> {
+    const COMPARES_PARTS: bool = true;
+
     type State = Row;
     type Event = NodeEvent;
 
@@ -287,22 +334,33 @@ impl<N: Node> System for Nodes<N> {
             left: FaultKind::ALL.map(|kind| self.faults.budget(kind)),
             cut: None,
         });
+        if self.faults.budget(FaultKind::Partition) > 0 && self.nodes.len() > 1 {
+            // A notice whose `Hash` or `Eq` panics does so here, and not where a partition heals.
+            self.notice(0, 1);
+        }
         let bound = bind(self.environments.hash(environment), self.slots[ENVIRONMENT]);
         let mut rows = vec![Row::new(bound, environment, self.nodes.len())];
         // Nobody is sent anything before everybody is there.
         let mut sent = vec![Vec::new()];
+        let mut made = 0_usize;
+        let mut count = || {
+            made += 1;
+            step_guard::give_up_if_interrupted(|| format!("{made} beginnings were put together"));
+        };
         for node in 0..self.nodes.len() {
             let starts: Vec<(u32, Start<N::State>)> = self
                 .start(node)
                 .into_iter()
                 .map(|start| {
-                    let local = self.intern_local(node, start.local.clone());
+                    count();
+                    let local = self.intern_start(node, start.local.clone());
                     (self.find_cell(node, local, Inboxes::EMPTY), start)
                 })
                 .collect();
             let mut more = Vec::new();
             for (row, sent) in rows.iter().zip(&sent) {
                 for (cell, start) in &starts {
+                    count();
                     let mut row = row.clone();
                     row.set_cell(node, *cell);
                     row.sum = row.sum.wrapping_add(self.cells.get(*cell).bound);
@@ -314,6 +372,7 @@ impl<N: Node> System for Nodes<N> {
             (rows, sent) = more.into_iter().unzip();
         }
         for (row, sent) in rows.iter_mut().zip(&sent) {
+            count();
             for (from, sent) in sent.iter().enumerate() {
                 self.send(row, from, sent);
             }
@@ -443,6 +502,10 @@ impl<N: Node> System for Nodes<N> {
         Fingerprint(finish(sum))
     }
 
+    fn coarse_hash(&self) -> Option<CoarseHash> {
+        self.unequal_parts()
+    }
+
     fn kind(&self, _row: &Row, event: &NodeEvent) -> EventKind {
         match event.kind {
             Kind::Deliver if self.outcomes.get(event.outcomes).idle => EventKind::Idle,
@@ -456,9 +519,14 @@ impl<N: Node> System for Nodes<N> {
             .filter(|&node| {
                 let local = self.local(row, node);
                 local.waits()
-                    || local
-                        .state()
-                        .is_some_and(|state| self.nodes[node].waiting(state))
+                    || local.state().is_some_and(|state| {
+                        let step = WaitingStep {
+                            system: self,
+                            node: NodeId(node),
+                            state,
+                        };
+                        step_guard::run(&step, || self.nodes[node].waiting(state))
+                    })
             })
             .map(ComponentId)
             .collect()
@@ -523,13 +591,71 @@ impl<N: Node> System for Nodes<N> {
         }
     }
 
+    fn guards_steps(&self) -> bool {
+        true
+    }
+
     fn introduce(&self, row: &Row) -> Vec<String> {
         self.describe(row)
     }
 }
 
-/// A place in an inbox as an event holds it.
+/// A node says whether it waits.
+struct WaitingStep<'a, N: Node> {
+    system: &'a Nodes<N>,
+    node: NodeId,
+    state: &'a N::State,
+}
+
+impl<N: Node> step_guard::Step for WaitingStep<'_, N> {
+    fn key(&self) -> u64 {
+        Fingerprint::of(&("waiting", self.node, self.state), Key::default()).0
+    }
+
+    fn describe(&self) -> String {
+        let name = self.system.name(self.node);
+        format!("whether {name} waits, in the state {:?}", self.state)
+    }
+
+    fn owner(&self) -> &str {
+        self.system.name(self.node)
+    }
+}
+
+/// A handler that sends more messages than this has them sent together.
+const MANY: usize = 64;
+
+/// A place in an inbox, or among the inputs that a node gives itself, as an event holds it.
 pub(super) fn short(at: usize) -> u16 {
-    let short = u16::try_from(at);
-    short.expect("at most 65,535 messages are in flight to one node; bound the system with a capacity or `within`")
+    u16::try_from(at).unwrap_or_else(|_| {
+        panics::limit(
+            "more than 65,536 messages are in flight to one node; bound the system with a capacity or `within`",
+        )
+    })
+}
+
+/// Which combination of choices an event stands for, as it holds it.
+pub(super) fn choice_number(choice: usize) -> u32 {
+    u32::try_from(choice).unwrap_or_else(|_| {
+        panics::limit("a handler offers more than 2^32 combinations of choices")
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::system::FailureKind;
+
+    #[test]
+    fn a_place_or_a_choice_beyond_the_last_is_a_limit() {
+        assert_eq!(short(65_535), 65_535);
+        assert_eq!(choice_number(u32::MAX as usize), u32::MAX);
+        for failure in [
+            panics::catch(|| short(65_536)).err(),
+            panics::catch(|| choice_number(1 << 32)).err(),
+        ] {
+            let kind = failure.map(|failure| failure.kind());
+            assert_eq!(kind, Some(FailureKind::Limit));
+        }
+    }
 }

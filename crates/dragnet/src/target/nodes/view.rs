@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::hash::Hash;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use super::engine::Nodes;
 use super::local::Life;
@@ -160,7 +160,8 @@ where
             let Some(projected) = (self.project)(NodeView::new(system, local)) else {
                 return 1;
             };
-            let mut numbers = self.numbers.lock().unwrap();
+            // What it has is right even where a comparison panicked.
+            let mut numbers = self.numbers.lock().unwrap_or_else(PoisonError::into_inner);
             let number = numbers
                 .entry(projected)
                 .or_insert_with_key(|class| self.classes.push(Box::new(class.clone())));

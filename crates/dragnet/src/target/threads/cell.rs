@@ -7,8 +7,10 @@ use super::world;
 
 /// Data that its users keep apart themselves, like [`std::cell::UnsafeCell`].
 ///
-/// Under a check it is a failure when two threads come to it, one of them to change it, and nothing orders the one before
-/// the other: a data race, whether or not anything came of it.
+/// Under a check it is a failure when two threads come to it, one of them to change it, and neither happens before the
+/// other as C11 has it: a data race, whether or not anything came of it. Atomic operations order by `Release` and `Acquire`;
+/// `Relaxed` orders nothing. Where only an `Arc` of `std` can have ordered the two, the verdict
+/// [warns](crate::Verdict::warnings) at most.
 ///
 /// ```
 /// use dragnet::cell::UnsafeCell;

@@ -1,5 +1,6 @@
 //! Runs a program again and again, each time as a director says.
 
+use std::panic::Location;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
@@ -8,23 +9,25 @@ use std::time::Duration;
 use corosensei::stack::DefaultStack;
 use corosensei::{Coroutine, CoroutineResult};
 
+use super::data_race::{DataRaces, Scrutiny, Suspicion};
 use super::loops::{Habit, Instance, Loops, Probed};
 use super::moments::lost;
 use super::names::Names;
 use super::operation::{Operation, ThreadId, Way};
-use super::stacks::{self, Stacks};
-use super::state::State;
+use super::stacks::{Room, Stacks};
+use super::state::{Newborn, State};
 use super::trap::{self, Trapped};
 use super::world::{self, Entered, Setting, World};
 use crate::panics;
-use crate::system::Failure;
+use crate::system::{Failure, FailureKind};
 
 /// A program with threads, and how it is run.
 pub(crate) struct Program {
-    pub(crate) main: Box<dyn Fn() + Send + Sync>,
+    pub(crate) main: Arc<dyn Fn() + Send + Sync>,
     pub(crate) setting: Setting,
     pub(crate) names: Arc<Names>,
     pub(crate) loops: Arc<Loops>,
+    pub(crate) races: Arc<DataRaces>,
     /// Whether an execution has spoilt the thread of the operating system that it ran on.
     spoils: AtomicBool,
     /// Whether a thread has been seen to wait for something real.
@@ -33,23 +36,64 @@ pub(crate) struct Program {
     leaves: AtomicBool,
 }
 
+/// Something that has to be known before an execution can go on.
+enum Open {
+    /// Whether the loop of a thread terminates without the others: it is no spin loop.
+    Loop(ThreadId),
+    /// Whether two accesses are a data race.
+    Race(Box<Suspicion>),
+}
+
 /// How many steps a thread that goes on alone takes between two looks at how many there may be.
 const BETWEEN_LOOKS: usize = 100;
+
+/// What is said of an [`Arc`](super::arc::Arc) that still has owners in the end.
+fn leak(made: Option<&'static Location<'static>>, owners: u32) -> Failure {
+    let made = made.map(|made| format!(" made at {made}"));
+    let made = made.unwrap_or_default();
+    let still = match owners {
+        1 => "an owner",
+        _ => "owners",
+    };
+    let message = format!("leak: the Arc{made} still has {still} when all threads have ended");
+    Failure::new(FailureKind::Fault, message, None)
+}
 
 /// How long it takes to see that again.
 const SHORT_PATIENCE: Duration = Duration::from_millis(500);
 
 impl Program {
-    pub(crate) fn new(main: Box<dyn Fn() + Send + Sync>, setting: Setting) -> Self {
+    pub(crate) fn new(main: Arc<dyn Fn() + Send + Sync>, setting: Setting) -> Self {
         Self {
             main,
             setting,
             names: Arc::default(),
             loops: Arc::default(),
+            races: Arc::default(),
             spoils: AtomicBool::new(false),
             blocks: AtomicBool::new(false),
             leaves: AtomicBool::new(false),
         }
+    }
+
+    /// The same program, of whose loops nothing is known.
+    pub(crate) fn with_nothing_learnt(&self) -> Self {
+        let same = |flag: &AtomicBool| AtomicBool::new(flag.load(Relaxed));
+        Self {
+            main: Arc::clone(&self.main),
+            setting: self.setting.clone(),
+            names: Arc::clone(&self.names),
+            loops: Arc::default(),
+            races: Arc::default(),
+            spoils: same(&self.spoils),
+            blocks: same(&self.blocks),
+            leaves: same(&self.leaves),
+        }
+    }
+
+    /// Whether a thread has done nothing that is seen for too long.
+    pub(crate) fn has_blocked(&self) -> bool {
+        self.blocks.load(Relaxed)
     }
 
     /// Does work in which an execution is run, where it can do no harm.
@@ -130,8 +174,8 @@ pub(crate) struct Executor {
     program: Arc<Program>,
     world: Box<World>,
     fibers: Vec<Option<Fiber>>,
-    /// Where the stack of each thread ends.
-    floors: Vec<usize>,
+    /// The stack of each thread.
+    rooms: Vec<Room>,
     stacks: Stacks,
     /// What executions begin with, the ways of one thread, and what is enabled: only their room is kept.
     begun: Vec<Taken>,
@@ -149,7 +193,7 @@ impl Executor {
             program,
             world: Box::new(world),
             fibers: Vec::new(),
-            floors: Vec::new(),
+            rooms: Vec::new(),
             stacks,
             begun: Vec::new(),
             ways: Vec::new(),
@@ -187,12 +231,22 @@ impl Executor {
         self.run_from(taken, None, director)
     }
 
+    pub(super) fn world(&self) -> &World {
+        &self.world
+    }
+
+    /// What is on the threads' stacks is not touched any more.
+    pub(super) fn abandon(&mut self) {
+        self.is_abandoned = true;
+    }
+
     /// Runs the program along decisions that have been taken, and on from there as a director says. Where a thread goes
-    /// round a loop of which nobody knows whether it ends by itself, that is found out first.
+    /// round a loop of which nobody knows whether it ends by itself, or two accesses may be a data race, that is found out
+    /// first.
     fn run_from(
         &mut self,
         mut taken: Vec<Taken>,
-        mut wonders: Option<ThreadId>,
+        mut open: Option<Open>,
         director: &mut dyn Director,
     ) -> Finish {
         let finish = panics::quietly(|| {
@@ -201,7 +255,7 @@ impl Executor {
             let _entered = Entered::new(unsafe { &*world });
             let pulse = Arc::clone(self.world.pulse());
             let patience = self.program.setting.patience;
-            let patience = match self.program.blocks.load(Relaxed) {
+            let patience = match self.program.has_blocked() {
                 true => patience.min(SHORT_PATIENCE),
                 false => patience,
             };
@@ -209,19 +263,37 @@ impl Executor {
             let mut in_place = 0;
             let mut lessons = self.program.loops.changes();
             loop {
-                if let Some(thread) = wonders.take()
-                    && !self.probe(&taken, thread)
-                {
-                    return Some(Finish::Failed(lost()));
+                match open.take() {
+                    Some(Open::Loop(thread)) if !self.probe(&taken, thread) => {
+                        return Some(Finish::Failed(lost()));
+                    }
+                    Some(Open::Race(suspicion)) => self.settle(&suspicion),
+                    _ => {}
                 }
                 if world::is_spoiled() && !taken.is_empty() {
                     return None;
                 }
                 let finish = self.run_on(&taken, director);
-                wonders = self.world.state().borrow_mut().wonders.take();
-                if wonders.is_none() {
+                let must_follow = {
+                    let mut state = self.world.state().borrow_mut();
+                    let suspicion = state.suspicion.take().map(Open::Race);
+                    open = suspicion.or(state.wonders.take().map(Open::Loop));
+                    state.must_follow
+                };
+                if open.is_none() && !must_follow {
                     self.begun = std::mem::take(&mut taken);
                     return Some(finish);
+                }
+                if !matches!(open, Some(Open::Loop(_))) {
+                    // It may have been left on a way that leads further.
+                    let reached = self.taken();
+                    if reached.len() > taken.len() {
+                        taken = reached;
+                    }
+                    if world::is_spoiled() {
+                        return None;
+                    }
+                    continue;
                 }
                 let before = std::mem::replace(&mut taken, self.taken());
                 let known = std::mem::replace(&mut lessons, self.program.loops.changes());
@@ -238,7 +310,7 @@ impl Executor {
                 }
             }
         });
-        finish.unwrap_or_else(|| elsewhere(|| self.run_from(taken, wonders, director)))
+        finish.unwrap_or_else(|| elsewhere(|| self.run_from(taken, open, director)))
     }
 
     /// All of the last execution.
@@ -252,7 +324,7 @@ impl Executor {
         taken.collect()
     }
 
-    fn begin(&mut self) {
+    pub(super) fn begin(&mut self) {
         let program = Arc::clone(&self.program);
         self.is_abandoned = self.program.leaves.load(Relaxed);
         self.world.begin(Box::new(move || (program.main)()));
@@ -279,6 +351,9 @@ impl Executor {
             if let Some(failure) = &state.failure {
                 return Err(Finish::Failed(failure.clone()));
             }
+            if self.world.is_over() {
+                return Err(Finish::Left);
+            }
             let Some(thread) = state.ahead.next_thread() else {
                 return Ok(());
             };
@@ -302,14 +377,17 @@ impl Executor {
         };
         // Where less happens than did, things have other numbers.
         let way: Vec<Taken> = way.into_iter().map(Taken::any).collect();
+        self.world.set_scrutiny(Scrutiny::Ignore);
         // All that has happened is a way as well, if there should be none but that.
-        [&way[..], taken].into_iter().any(|way| {
+        let came_there = [&way[..], taken].into_iter().any(|way| {
             let lessons = self.program.loops.changes();
             self.begin();
             let came_there = self.follow(way).is_ok() && self.go_on_alone(thread, this, lessons);
             self.take_apart();
             came_there
-        })
+        });
+        self.world.set_scrutiny(Scrutiny::Judge);
+        came_there
     }
 
     /// Has a thread go on alone in a loop, and learns of it what comes out if no more was known in the end than the `lessons`
@@ -367,15 +445,25 @@ impl Executor {
                 if let Some(failure) = &state.failure {
                     return Finish::Failed(failure.clone());
                 }
+                if self.world.is_over() {
+                    return Finish::Left;
+                }
                 state.enabled(&mut self.ways, enabled);
                 if state.wonders.is_some() {
                     return Finish::Left;
                 }
                 if enabled.is_empty() {
                     let mut threads = state.order.iter();
+                    let leaked = self.program.setting.reports_leaks.then(|| state.leaked());
                     return match threads.all(|&thread| state.thread(thread).ended) {
-                        true => Finish::Complete,
-                        false => Finish::Stuck,
+                        true => match leaked.flatten() {
+                            None => Finish::Complete,
+                            Some((object, owners)) => Finish::Failed(leak(object.made, owners)),
+                        },
+                        false => match state.limit_of_hope() {
+                            None => Finish::Stuck,
+                            Some(limit) => Finish::Failed(limit),
+                        },
                     };
                 }
                 let Some((thread, way)) = director.next(&state, enabled) else {
@@ -390,10 +478,10 @@ impl Executor {
     }
 
     /// Has a thread run to its next operation.
-    fn go_on(&mut self, thread: ThreadId) {
+    pub(super) fn go_on(&mut self, thread: ThreadId) {
         loop {
             self.world.set_running(thread);
-            self.world.set_floor(self.floors[thread.0 as usize]);
+            self.world.set_stack(self.rooms[thread.0 as usize]);
             let fiber = self.fibers[thread.0 as usize].as_mut();
             let fiber = fiber.expect("a thread that can go on has not ended");
             let (result, trapped) = trap::inside(self.world.pulse(), fiber.trap_handler(), || {
@@ -405,7 +493,10 @@ impl Executor {
                 match trapped {
                     // Something real may still point into it.
                     Some(_) => std::mem::forget(fiber.into_stack()),
-                    None => self.stacks.give_back(fiber.into_stack()),
+                    None => {
+                        let size = self.rooms[thread.0 as usize].size;
+                        self.stacks.give_back(size, fiber.into_stack());
+                    }
                 }
             }
             if let Some(trapped) = trapped {
@@ -428,19 +519,25 @@ impl Executor {
     /// Has a thread that was just spawned run to its first operation; false when there is none.
     fn start_newborn(&mut self) -> bool {
         let newborn = self.world.state().borrow_mut().newborn.take();
-        let Some((thread, body)) = newborn else {
+        let Some(Newborn {
+            thread,
+            body,
+            stack_size,
+        }) = newborn
+        else {
             return false;
         };
-        let stack = match self.stacks.take() {
+        let size = self.stacks.size(stack_size);
+        let stack = match self.stacks.take(size) {
             Ok(stack) => stack,
             Err(error) => {
                 // What it owns is never dropped, as nobody is there to do that.
                 std::mem::forget(body);
-                self.world.fail_for_want_of_a_stack(thread, &error);
+                self.world.fail_for_want_of_a_stack(thread, size, &error);
                 return false;
             }
         };
-        let floor = stacks::floor(&stack);
+        let room = Room::new(&stack, size);
         let world = &raw const *self.world;
         let fiber = Fiber::with_stack(stack, move |yielder, ()| {
             // SAFETY: the world is boxed in the executor, which takes its fibers apart before it is dropped.
@@ -449,16 +546,16 @@ impl Executor {
         let at = thread.0 as usize;
         if self.fibers.len() <= at {
             self.fibers.resize_with(at + 1, || None);
-            self.floors.resize(at + 1, 0);
+            self.rooms.resize(at + 1, Room::default());
         }
         self.fibers[at] = Some(fiber);
-        self.floors[at] = floor;
+        self.rooms[at] = room;
         self.go_on(thread);
         true
     }
 
     /// Takes threads that have not ended out of the execution, children before their parents.
-    fn take_apart(&mut self) {
+    pub(super) fn take_apart(&mut self) {
         self.world.end();
         let count = self.world.state().borrow().order.len();
         for which in (0..count).rev() {
@@ -493,7 +590,9 @@ impl Executor {
             match is_trapped || !unwound && is_spoiled {
                 // Something real may still point into it.
                 true => std::mem::forget(fiber.into_stack()),
-                false => self.stacks.give_back(fiber.into_stack()),
+                false => self
+                    .stacks
+                    .give_back(self.rooms[at].size, fiber.into_stack()),
             }
         }
         if std::thread::panicking() {

@@ -3,7 +3,7 @@
 use std::ptr;
 
 use super::executor::Taken;
-use super::operation::{Action, Operation, ThreadId, Way};
+use super::operation::{Action, Operation, ThreadId, Way, Ways};
 use super::state::State;
 use crate::trace::GOLDEN;
 
@@ -148,6 +148,17 @@ impl State {
             Some(only) => way == only && model.allows(thread, action, way),
             None => model.has_way(thread, action, way),
         }
+    }
+
+    /// Whether a thread has come to what it did in an execution of which this one repeats some events, and can do it. A
+    /// thread that was notified there wakes up here too: a notification that is left out has not ordered anything.
+    pub(super) fn repeats(&self, thread: ThreadId, operation: &Operation, way: Way) -> bool {
+        // Where less happens than did, things have other numbers.
+        let is_same = self.pending(thread).is_some_and(|pending| {
+            (pending.action, pending.at) == (operation.action, operation.at)
+        });
+        let is_notified = matches!(operation.action, Action::Wake { .. }) && way == Ways::COME;
+        is_same && (is_notified || self.allows(thread, way))
     }
 
     /// A thread takes the next of the decisions that are prescribed, which is its own. False if it cannot.

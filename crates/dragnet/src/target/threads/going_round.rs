@@ -6,10 +6,11 @@ use std::rc::Rc;
 
 use super::clocks::Row;
 use super::loops::{Instance, Nature, Place};
-use super::model::EventId;
+use super::model::{EventId, Model};
 use super::operation::{Action, Operation, ThreadId, Way};
 use super::round::{Aspect, Effect, LONGEST_LOOP, Sight};
 use super::state::{State, Thread};
+use crate::system::{Failure, FailureKind};
 
 /// How often a thread goes round a loop without an end of its own though nobody else can go on, before that is hopeless.
 const HOPELESS: u32 = 100;
@@ -277,6 +278,8 @@ impl State {
             .filter(|other| other.hash != me);
         if self.disturbances < MOST_DISTURBANCES && others.any(sees_it) {
             self.disturbances += 1;
+            let object = &self.objects[operation.object.0 as usize];
+            self.numbers_change |= matches!(object.model, Model::Memory);
             // Those who see it may leave their loops because of that, and so it is worth while to go on.
             for thread in self.threads.iter_mut().flatten() {
                 if sees_it(thread) {
@@ -285,6 +288,24 @@ impl State {
             }
         }
         Effect::look(Aspect::Content)
+    }
+
+    /// Why it is not known whether threads that spin would leave their loops in the end, if it is not: others that spin
+    /// changed an atomic value that they look at, which may be a number that grows. What a lock protects is taken to be the
+    /// same again after so many turns.
+    pub(super) fn limit_of_hope(&self) -> Option<Failure> {
+        let is_limited = self.numbers_change && self.disturbances >= MOST_DISTURBANCES;
+        is_limited.then(|| {
+            let heads = self.threads.iter().flatten();
+            let heads = heads.filter_map(|thread| thread.round.head().map(ToString::to_string));
+            let heads: Vec<String> = heads.collect::<BTreeSet<_>>().into_iter().collect();
+            let message = format!(
+                "threads that spin (at {}) changed what others of them look at more than 2,000 times in one execution: \
+                 whether they leave their loops after more of that is not known",
+                heads.join(", ")
+            );
+            Failure::new(FailureKind::Limit, message, None)
+        })
     }
 
     /// Whether a thread has gone round so often that nothing which it does there is new.

@@ -28,6 +28,13 @@ const OUTSIDE: u64 = u64::MAX;
 /// How many bits of a key are the number of an object.
 const OBJECT_BITS: u32 = 24;
 
+/// In tests so few that a program can have more.
+const MOST_OBJECTS: u64 = if cfg!(test) {
+    1 << 10
+} else {
+    1 << OBJECT_BITS
+};
+
 /// The number of the execution that is under way, which no other has, for all to see.
 pub(super) struct Serial(Arc<UnderWay>);
 
@@ -146,6 +153,14 @@ impl World {
         }
     }
 
+    /// Takes note of the counts of a value that is made. Elsewhere an object is noted when it is first used: that is
+    /// enough unless a value that nothing is done with can leak.
+    pub(super) fn note_counts(&self, handle: &Handle, model: impl FnOnce() -> Model) {
+        if self.setting.reports_leaks && !self.is_over() {
+            self.object(handle, model);
+        }
+    }
+
     fn new_object(&self, handle: &Handle, key: u64, model: impl FnOnce() -> Model) -> ObjectId {
         let place = ptr::from_ref(handle) as usize;
         if statics::holds(place) {
@@ -162,11 +177,15 @@ impl World {
         }
         let mut state = self.state().borrow_mut();
         let object = state.add_object(model(), Some(handle.made));
+        drop(state);
         let number = u64::from(object.0);
-        assert!(
-            number >> OBJECT_BITS == 0,
-            "an execution has too many objects"
-        );
+        if number >= MOST_OBJECTS {
+            self.exceed(format!(
+                "an execution has more than {MOST_OBJECTS} locks, channels and other objects that threads share; the next \
+                 was made at {}",
+                handle.made
+            ));
+        }
         handle
             .key
             .store(self.serial() << OBJECT_BITS | number, Relaxed);
@@ -220,5 +239,33 @@ impl World {
         let known = state.statics.entry((owner, place)).or_default();
         let copy = known.copy.get_or_insert_with(|| statics::Copy::of(data));
         copy.place(data)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::MOST_OBJECTS;
+    use crate::sync::Mutex;
+    use crate::{Check, Outcome, Threads};
+
+    #[test]
+    fn an_execution_with_too_many_objects_is_not_judged() {
+        let outcome = |objects| {
+            let main = move || {
+                for _ in 0..objects {
+                    *Mutex::new(0).lock().unwrap() += 1;
+                }
+            };
+            Check::new(Threads::new(main)).run().outcome
+        };
+        assert_eq!(outcome(MOST_OBJECTS / 2), Outcome::Holds);
+        let why = match outcome(MOST_OBJECTS) {
+            Outcome::Inconclusive(why) => why,
+            other => panic!("{other:?}"),
+        };
+        assert!(
+            why.starts_with("an execution has more than 1024 locks"),
+            "{why}"
+        );
     }
 }

@@ -177,12 +177,12 @@ impl World {
         let mut state = self.state().borrow_mut();
         state.statics.retain(|(owner, _), _| *owner != process);
         drop(state);
-        self.spawn_as(process, Some(name), body)
+        self.spawn_as(process, Some(name), None, body)
     }
 
     /// A thread that is part of no process, and that no program knows of.
     pub(super) fn spawn_outside(&self, name: String, body: Body) -> ThreadId {
-        self.spawn_as(ProcessId::OUTSIDE, Some(name), body)
+        self.spawn_as(ProcessId::OUTSIDE, Some(name), None, body)
     }
 
     /// Whether something of a kind may go wrong at all.

@@ -117,7 +117,7 @@ pub(crate) struct Loops {
     has_busy: AtomicBool,
 }
 
-#[derive(Default)]
+#[derive(Clone, Default)]
 struct Known {
     natures: BTreeMap<Place, Nature>,
     loops: BTreeMap<Loop, Overall>,
@@ -221,6 +221,13 @@ impl Loops {
     /// Whether an operation there is one of those that such a thread does again and again.
     pub(super) fn is_busy(&self, thread: u64, at: &Location<'_>) -> bool {
         self.known().busy.contains(&Place::new(thread, at))
+    }
+
+    /// Replaces all that is known by what is known elsewhere.
+    pub(crate) fn replace_by(&self, other: &Self) {
+        *self.known() = other.known().clone();
+        self.has_busy.store(other.has_busy(), Relaxed);
+        self.changes.fetch_add(1, Relaxed);
     }
 
     /// All that is known, for [`recall`](Self::recall) in another process.

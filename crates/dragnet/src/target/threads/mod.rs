@@ -4,13 +4,16 @@
 //! on something that it shares; which thread goes on there is decided outside. So an execution is a sequence of
 //! decisions, and the same decisions give the same execution.
 
+pub mod arc;
 pub mod cell;
 mod clocks;
+pub(crate) mod data_race;
 pub(crate) mod describe;
 pub(crate) mod executor;
 mod going_on;
 pub(crate) mod going_round;
 pub(crate) mod handle;
+pub(crate) mod happens_before;
 pub mod hint;
 pub(crate) mod host;
 mod loops;
@@ -84,12 +87,15 @@ impl Threads {
                 patience: Duration::from_secs(10),
                 faults: Faults::none(),
                 seed: 0,
+                without_std_arcs: false,
+                reports_leaks: false,
             },
         }
     }
 
     /// How large the stack of each thread is: 256 KiB unless said otherwise. 24 KiB of it are kept free for Dragnet, so that
-    /// with 48 KiB or less hardly anything can be done there.
+    /// with 48 KiB or less hardly anything can be done there. A thread that asks for more with
+    /// [`thread::Builder::stack_size`](crate::thread::Builder::stack_size) gets that, and those 24 KiB beside it.
     pub fn stack_size(mut self, bytes: usize) -> Self {
         self.setting.stack_bytes = bytes;
         self
@@ -144,6 +150,20 @@ impl Threads {
         self
     }
 
+    /// Promises that no `Arc` of `std` orders accesses to checked cells: whatever happens-before leaves unordered is a data race
+    /// then, and nothing is a [warning](crate::Verdict::warnings). An [`Arc`](crate::arc::Arc) of Dragnet's is seen anyway.
+    pub fn without_std_arcs(mut self) -> Self {
+        self.setting.without_std_arcs = true;
+        self
+    }
+
+    /// Has it be a failure that an [`Arc`](crate::arc::Arc) of Dragnet's still has owners when all threads have ended: it was
+    /// forgotten, given away by `into_raw`, or owns itself in a circle. What a static owns counts as well.
+    pub fn report_leaks(mut self) -> Self {
+        self.setting.reports_leaks = true;
+        self
+    }
+
     /// Lets threads panic: who joins them learns of it, and the locks that they held are poisoned. A panic of the first
     /// thread is a failure still.
     pub fn panics_are_fine(mut self) -> Self {
@@ -161,6 +181,8 @@ impl Threads {
 /// assert!(verdict.violation().is_some());
 /// ```
 ///
+/// With more than 2^24 numbers to choose from the check is inconclusive.
+///
 /// # Panics
 /// When there is nothing to choose from.
 #[track_caller]
@@ -169,10 +191,20 @@ pub fn choose(count: usize) -> usize {
     let Some(world) = world::current() else {
         return 0;
     };
-    let action = Action::Choose(count as u32);
+    let options = match u32::try_from(count) {
+        Ok(options) if options <= MOST_OPTIONS => options,
+        _ => world.exceed(format!(
+            "a thread chooses among {count} numbers at {}, and {MOST_OPTIONS} are the most that are explored",
+            Location::caller()
+        )),
+    };
+    let action = Action::Choose(options);
     let chosen = world.operate_on_self(action, Location::caller());
     chosen.unwrap_or_default() as usize
 }
+
+/// Every number is a transition of its own, listed at each step until the choice is made.
+const MOST_OPTIONS: u32 = 1 << 24;
 
 /// What bounds an exploration in which a thread went round without seeing anything new.
 pub(crate) fn round_bound(turns: u32) -> String {
@@ -192,7 +224,7 @@ impl Target for Threads {
     type View<'a> = &'a Moment;
 
     fn prepare(self, _setting: &Setting) -> Moments {
-        Moments::new(Program::new(self.main, self.setting))
+        Moments::new(Program::new(self.main.into(), self.setting))
     }
 
     fn view<'a>(_system: &'a Moments, state: &'a Moment) -> &'a Moment {
@@ -219,6 +251,10 @@ impl Target for Threads {
 
     fn bounds_met(system: &Moments) -> Vec<String> {
         system.bounds_met()
+    }
+
+    fn warnings(system: &Moments) -> Vec<String> {
+        system.program().races.warnings()
     }
 
     fn faults_mut(&mut self) -> Option<&mut Faults> {

@@ -281,57 +281,9 @@ impl Moments {
         }
     }
 
-    /// The places of decisions among all that were possible, each at its time.
-    pub(crate) fn positions(&self, decisions: &[Transition]) -> Vec<usize> {
-        let positions = self.along(decisions, Told::No, |_, along| along.positions.clone());
-        positions.unwrap_or_else(|(positions, _)| positions)
-    }
-}
-
-/// What is said of a program that does not do the same again.
-pub(crate) fn lost() -> Failure {
-    Failure::new(
-        FailureKind::Nondeterminism,
-        "the program did not do the same when it was run again; does it read a clock, a random number or an address, or \
-         keep something from one execution to the next?"
-            .to_owned(),
-        None,
-    )
-}
-
-fn decisions(state: &Moment, event: &Turn) -> Vec<Transition> {
-    let taken = state.taken().iter().copied();
-    taken.chain([event.0]).collect()
-}
-
-impl System for Moments {
-    type State = Moment;
-    type Event = Turn;
-
-    fn initial(&self) -> Vec<Moment> {
-        match self.moment(Vec::new()) {
-            Ok(moment) => vec![moment],
-            Err(failure) => crate::panics::raise(failure),
-        }
-    }
-
-    fn events(&self, state: &Moment, out: &mut Vec<Turn>) {
-        out.extend(
-            state
-                .0
-                .seen
-                .enabled
-                .iter()
-                .map(|&transition| Turn(transition)),
-        );
-    }
-
-    fn next(&self, state: &Moment, event: &Turn) -> Result<Moment, Failure> {
-        self.moment(decisions(state, event))
-    }
-
-    fn follow(&self, start: &Moment, positions: &[usize]) -> Vec<Followed<Self>> {
-        let before = start.taken();
+    /// Runs the program along decisions that have been taken, and on by positions among what is enabled: each event with
+    /// the happens-before history by then.
+    fn tell(&self, before: &[Transition], positions: &[usize]) -> Vec<Followed<Self>> {
         let mut tell = Tell {
             before,
             positions,
@@ -368,8 +320,78 @@ impl System for Moments {
         turns.into_iter().zip(moments.chain(failed)).collect()
     }
 
-    fn lessons(&self) -> Vec<String> {
-        self.program.loops.lessons()
+    /// The places of decisions among all that were possible, each at its time.
+    pub(crate) fn positions(&self, decisions: &[Transition]) -> Vec<usize> {
+        let positions = self.along(decisions, Told::No, |_, along| along.positions.clone());
+        positions.unwrap_or_else(|(positions, _)| positions)
+    }
+}
+
+/// What is said of a program that does not do the same again.
+pub(crate) fn lost() -> Failure {
+    Failure::new(
+        FailureKind::Nondeterminism,
+        "the program did not do the same when it was run again; does it read a clock, a random number or an address, or \
+         keep something from one execution to the next?"
+            .to_owned(),
+        None,
+    )
+}
+
+fn decisions(state: &Moment, event: &Turn) -> Vec<Transition> {
+    let taken = state.taken().iter().copied();
+    taken.chain([event.0]).collect()
+}
+
+impl System for Moments {
+    /// A state is a happens-before history, of which only a hash is kept.
+    const COMPARES_PARTS: bool = true;
+
+    type State = Moment;
+    type Event = Turn;
+
+    fn initial(&self) -> Vec<Moment> {
+        match self.moment(Vec::new()) {
+            Ok(moment) => vec![moment],
+            Err(failure) => crate::panics::raise(failure),
+        }
+    }
+
+    fn events(&self, state: &Moment, out: &mut Vec<Turn>) {
+        out.extend(
+            state
+                .0
+                .seen
+                .enabled
+                .iter()
+                .map(|&transition| Turn(transition)),
+        );
+    }
+
+    fn next(&self, state: &Moment, event: &Turn) -> Result<Moment, Failure> {
+        self.moment(decisions(state, event))
+    }
+
+    fn follow(&self, start: &Moment, positions: &[usize]) -> Option<Vec<Followed<Self>>> {
+        Some(self.tell(start.taken(), positions))
+    }
+
+    fn guards_steps(&self) -> bool {
+        true
+    }
+
+    fn lessons(&self, positions: &[usize]) -> Vec<String> {
+        let all = self.program.loops.lessons();
+        if all.is_empty() {
+            return all;
+        }
+        // How much workers learn, and in which order, differs from run to run. What a single execution needs does not.
+        let alone = Self::new(self.program.with_nothing_learnt());
+        match alone.tell(&[], positions) == self.tell(&[], positions) {
+            true => alone.program.loops.lessons(),
+            // It takes something that was learnt on other executions.
+            false => all,
+        }
     }
 
     fn recall(&self, lessons: &[String]) {

@@ -68,8 +68,11 @@ pub(crate) enum Action {
     /// A writer goes on as a reader.
     Downgrade(Guarding),
 
-    /// A thread lines up at a condition variable.
-    Wait,
+    /// A thread lines up at a condition variable. Where spurious wake-ups are explored, it is decided here whether it may have
+    /// one: a thread that could wake up at any time would never be seen to wait for ever.
+    Wait {
+        spurious: bool,
+    },
     /// It goes on: notified, or by one of the [other ways](Ways) to wake up.
     Wake {
         timed: bool,
@@ -139,6 +142,24 @@ pub(crate) enum Action {
     /// Something may go wrong.
     Suffer(Harm),
 
+    /// A value that knows of itself is made, and has its first owner.
+    Own,
+    /// A reference count grows by one.
+    Retain(Counted),
+    /// It shrinks by one. Whose is the last owner drops the value.
+    Release(Counted),
+    ReadCount,
+    /// Somebody who knows of a value becomes an owner, if there is one left.
+    Upgrade,
+    /// The only owner takes the value out.
+    Unwrap,
+    /// The last owner takes the value out, and others go.
+    IntoInner,
+    /// Whether there is one owner, and nobody else who knows of the value.
+    Unique,
+    /// The only owner moves the value away from those who know of it, if somebody does.
+    MakeUnique,
+
     /// One of so many.
     Choose(u32),
     /// A thread lets others go first.
@@ -167,6 +188,15 @@ impl Guarding {
             Self::Changed => Effect::CHANGE,
         }
     }
+}
+
+/// Who is counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Counted {
+    /// An owner of a value.
+    Strong,
+    /// Somebody who knows of it.
+    Weak,
 }
 
 /// What can come to harm. What happens to it is a [`Way`]; 0 is that nothing does.
@@ -214,7 +244,7 @@ impl Ways {
     pub(crate) const COME: Way = 0;
     /// The time was over first.
     pub(crate) const TIMEOUT: Way = 1;
-    /// For no reason.
+    /// Spuriously.
     pub(crate) const SPURIOUS: Way = 2;
     /// What is to be done once has been done.
     pub(crate) const DONE: Way = 1;
@@ -285,11 +315,11 @@ impl Action {
             Self::Enter if way == Ways::DONE => (A, B),
             Self::Enter | Self::Complete | Self::Abandon => (B, A | B),
             // Who waits first does not matter: anybody may be woken.
-            Self::Wait => (A, B),
+            // There are only so many spurious wake-ups.
+            Self::Wait { .. } if way == Ways::SPURIOUS => (E, B | E),
+            Self::Wait { .. } => (A, B),
             Self::NotifyOne | Self::NotifyAll => (B, A | B | C | E),
             Self::Wake { .. } if way == Ways::COME => (D, 0),
-            // There are only so many of these.
-            Self::Wake { .. } if way == Ways::SPURIOUS => (E, B | E),
             Self::Wake { .. } => (C, B),
             // The two ends of a channel meet only in a message, or where one asks whether there is one.
             Self::Send => (A, A | C | D | E),
@@ -321,6 +351,15 @@ impl Action {
                 None => (0, 0),
                 Some(kind) => (1 << kind as Classes, 1 << kind as Classes),
             },
+            // Who drops the last one matters where something comes of it, which is not known yet.
+            Self::Own | Self::Retain(Counted::Strong) | Self::Release(Counted::Strong) => {
+                (B, A | C | E)
+            }
+            // Owners are nothing to the count of weak references, nor are these to theirs.
+            Self::Retain(Counted::Weak) | Self::Release(Counted::Weak) => (D, A | E),
+            Self::ReadCount | Self::Unique => (A, B | C | D | E),
+            Self::Upgrade | Self::Unwrap | Self::IntoInner => (C, A | B | C | E),
+            Self::MakeUnique => (E, A | B | C | D | E),
             Self::Depart | Self::Choose(_) | Self::Yield => (0, 0),
         }
     }
@@ -328,6 +367,7 @@ impl Action {
     /// The ways in which it can come out, where they are not as many as there are threads.
     pub(crate) fn possible_ways(self) -> &'static [Way] {
         match self {
+            Self::Wait { spurious: true } => &[Ways::COME, Ways::SPURIOUS],
             Self::Wake { timed: true } => &[Ways::COME, Ways::TIMEOUT, Ways::SPURIOUS],
             Self::Wake { timed: false } => &[Ways::COME, Ways::SPURIOUS],
             Self::Receive { timed: true }
@@ -346,6 +386,7 @@ impl Action {
     pub(crate) fn only_way(self) -> Option<Way> {
         match self {
             Self::Choose(_) | Self::NotifyOne | Self::Wake { .. } => None,
+            Self::Wait { spurious: true } => None,
             Self::Receive { timed: true } | Self::Take { timed: true, .. } => None,
             Self::Park { timed: true } | Self::Enter | Self::Crash | Self::Suffer(_) => None,
             _ => Some(Ways::COME),
@@ -364,7 +405,7 @@ impl Action {
             Self::TryLock | Self::TryRead | Self::TryWrite if failed => Effect::look(Aspect::Whole),
             Self::Lock | Self::Read | Self::Write => Effect::PASS_AND_LOOK,
             Self::TryLock | Self::TryRead | Self::TryWrite => Effect::PASS_AND_LOOK,
-            Self::ReadUnlock | Self::Wait => Effect::PASS,
+            Self::ReadUnlock | Self::Wait { .. } => Effect::PASS,
             Self::Unlock(guarding) | Self::WriteUnlock(guarding) | Self::Downgrade(guarding) => {
                 guarding.effect()
             }
@@ -378,8 +419,30 @@ impl Action {
             Self::Receive { .. } | Self::Take { .. } | Self::Park { .. } if timed_out => {
                 Effect::look(Aspect::Content)
             }
+            Self::Retain(_) | Self::Release(_) | Self::IntoInner => Effect::PASS,
+            Self::ReadCount | Self::Unique => Effect::look(Aspect::Whole),
+            Self::Upgrade | Self::Unwrap | Self::MakeUnique if failed => {
+                Effect::look(Aspect::Whole)
+            }
+            Self::MakeUnique if answer == 1 => Effect::look(Aspect::Whole),
             _ => Effect::CHANGE,
         }
+    }
+
+    /// Whether it does nothing but ask for an answer, or was refused.
+    pub(crate) fn only_asks(self, answer: u32) -> bool {
+        match self {
+            Self::IsFinished => true,
+            Self::TryLock | Self::TryRead | Self::TryWrite => answer == 0,
+            Self::TrySend | Self::TryReceive => answer == 0,
+            _ => false,
+        }
+    }
+
+    /// Whether it drops an owner of a value.
+    #[inline]
+    pub(crate) fn drops_an_owner(self) -> bool {
+        matches!(self, Self::Release(Counted::Strong))
     }
 
     /// Whether a thread lets others go first with it, or time pass.
@@ -439,7 +502,8 @@ mod tests {
             Action::Modify,
         ];
         let condvar = vec![
-            Action::Wait,
+            Action::Wait { spurious: false },
+            Action::Wait { spurious: true },
             wake(false),
             wake(true),
             Action::NotifyOne,
@@ -491,8 +555,22 @@ mod tests {
             Action::AwaitDone,
         ];
         let barrier = vec![Action::Arrive, Action::Depart];
+        let counts = vec![
+            Action::Own,
+            Action::Retain(Counted::Strong),
+            Action::Release(Counted::Strong),
+            Action::Retain(Counted::Weak),
+            Action::Release(Counted::Weak),
+            Action::ReadCount,
+            Action::Upgrade,
+            Action::Unwrap,
+            Action::IntoInner,
+            Action::Unique,
+            Action::MakeUnique,
+        ];
         vec![
-            memory, locks, rw_locks, condvar, channel, thread, once, barrier, pipe, process, faults,
+            counts, memory, locks, rw_locks, condvar, channel, thread, once, barrier, pipe,
+            process, faults,
         ]
     }
 

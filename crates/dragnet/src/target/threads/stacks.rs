@@ -5,10 +5,33 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use corosensei::stack::{DefaultStack, Stack};
 
-/// Stacks of one size, each used again and again.
+use super::world::HEADROOM;
+
+/// Stacks, each used again and again.
 pub(super) struct Stacks {
-    bytes: usize,
+    /// The size of most.
+    usual: usize,
     spare: Vec<DefaultStack>,
+    /// Those of threads that asked for more, with their sizes.
+    larger: Vec<(usize, DefaultStack)>,
+}
+
+/// The part of a stack that a thread may use.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Room {
+    /// The lowest address.
+    pub(super) floor: usize,
+    /// The size that was asked for.
+    pub(super) size: usize,
+}
+
+impl Room {
+    pub(super) fn new(stack: &DefaultStack, size: usize) -> Self {
+        Self {
+            floor: stack.limit().get(),
+            size,
+        }
+    }
 }
 
 /// How many stacks are kept for later checks: to make one and to give it back takes longer than a small execution.
@@ -20,30 +43,54 @@ fn kept() -> MutexGuard<'static, Vec<(usize, DefaultStack)>> {
     KEPT.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// A stack of so many bytes. More than any address space has would overflow where they are rounded up.
+fn new_stack(bytes: usize) -> io::Result<DefaultStack> {
+    match isize::try_from(bytes) {
+        Ok(_) => DefaultStack::new(bytes),
+        Err(_) => Err(io::ErrorKind::OutOfMemory.into()),
+    }
+}
+
 impl Stacks {
-    pub(super) fn new(bytes: usize) -> Self {
+    pub(super) fn new(usual: usize) -> Self {
         Self {
-            bytes,
+            usual,
             spare: Vec::new(),
+            larger: Vec::new(),
         }
     }
 
-    /// A stack, if there is memory for it.
-    pub(super) fn take(&mut self) -> io::Result<DefaultStack> {
-        self.spare.pop().map_or_else(|| self.find(), Ok)
+    /// The size of the stack of a thread that asks for so much, or for nothing.
+    pub(super) fn size(&self, asked: Option<usize>) -> usize {
+        asked.map_or(self.usual, |asked| asked.max(self.usual))
+    }
+
+    /// A stack of one of these sizes, if there is memory for it.
+    pub(super) fn take(&mut self, size: usize) -> io::Result<DefaultStack> {
+        if size == self.usual {
+            return self.spare.pop().map_or_else(|| self.find(), Ok);
+        }
+        match self.larger.iter().rposition(|&(other, _)| other == size) {
+            Some(at) => Ok(self.larger.swap_remove(at).1),
+            // All of what a thread asks for is its own.
+            None => new_stack(size.saturating_add(HEADROOM)),
+        }
     }
 
     fn find(&self) -> io::Result<DefaultStack> {
         let mut kept = kept();
-        let fit = kept.iter().rposition(|&(bytes, _)| bytes == self.bytes);
+        let fit = kept.iter().rposition(|&(bytes, _)| bytes == self.usual);
         match fit {
             Some(at) => Ok(kept.swap_remove(at).1),
-            None => DefaultStack::new(self.bytes),
+            None => new_stack(self.usual),
         }
     }
 
-    pub(super) fn give_back(&mut self, stack: DefaultStack) {
-        self.spare.push(stack);
+    pub(super) fn give_back(&mut self, size: usize, stack: DefaultStack) {
+        match size == self.usual {
+            true => self.spare.push(stack),
+            false => self.larger.push((size, stack)),
+        }
     }
 }
 
@@ -52,11 +99,6 @@ impl Drop for Stacks {
         let mut kept = kept();
         let room = MOST_KEPT.saturating_sub(kept.len());
         let stacks = self.spare.drain(..).take(room);
-        kept.extend(stacks.map(|stack| (self.bytes, stack)));
+        kept.extend(stacks.map(|stack| (self.usual, stack)));
     }
-}
-
-/// Where a stack ends.
-pub(super) fn floor(stack: &DefaultStack) -> usize {
-    stack.limit().get()
 }

@@ -12,8 +12,10 @@ use std::time::Duration;
 use corosensei::Yielder;
 
 use super::clocks::{Clocks, Row};
+use super::data_race::{Access, Suspicion};
 use super::going_on::Ahead;
 use super::going_round::{GaveUp, Stirred};
+use super::happens_before::HappensBefore;
 use super::host::Host;
 use super::loops::{self, Loops};
 use super::model::{EventId, Model};
@@ -24,6 +26,7 @@ use super::operation::{
 use super::round::{Effect, Round, Sight, Versions};
 use super::statics;
 use crate::system::Failure;
+use crate::tables::number_below;
 use crate::trace::{GOLDEN, scatter};
 
 /// What an execution consists of. It stays when the execution is over, for whoever looks at it.
@@ -51,13 +54,29 @@ pub(crate) struct State {
     pub(crate) gave_up: Option<GaveUp>,
     /// How often a thread that goes round has changed what others see who do.
     pub(super) disturbances: u32,
+    /// Whether one of them changed an atomic value.
+    pub(super) numbers_change: bool,
     /// Whether time has passed for anybody.
     pub(super) time_passes: bool,
     pub(super) ahead: Ahead,
     /// A thread that has just been spawned and has not begun.
-    pub(super) newborn: Option<(ThreadId, Body)>,
+    pub(super) newborn: Option<Newborn>,
     /// Statics, by where their handles are: each process has its own.
     pub(super) statics: HashMap<(ProcessId, usize), Static>,
+    /// Followed only where the program has checked cells.
+    pub(super) happens_before: HappensBefore,
+    pub(super) follows_races: bool,
+    /// Whether the execution has to be run again, followed from its beginning.
+    pub(super) must_follow: bool,
+    /// Two accesses that may be a data race: the execution has been left to find out.
+    pub(super) suspicion: Option<Box<Suspicion>>,
+    /// Who comes after which accesses of whom by something that is not seen.
+    pub(super) learnt_of: Vec<(ThreadId, ThreadId, u32)>,
+    /// Whether it mattered who dropped the last owner of a value.
+    pub(crate) last_drop_matters: bool,
+    /// The object before which a thread is held, in a directed execution, and whether another is held there too.
+    pub(super) held_before: Option<usize>,
+    pub(super) both_held: bool,
     /// Whether objects keep what they were before: only races need that, and it takes copies.
     pub(super) keeps_models: bool,
     /// What the objects of earlier executions had their events in.
@@ -76,6 +95,14 @@ pub(super) struct Static {
 }
 
 pub(super) type Body = Box<dyn FnOnce()>;
+
+/// A thread that has just been spawned and has not begun.
+pub(super) struct Newborn {
+    pub(super) thread: ThreadId,
+    pub(super) body: Body,
+    /// The stack size that the program asks for, if it does.
+    pub(super) stack_size: Option<usize>,
+}
 
 pub(crate) struct Thread {
     /// By which every process knows it.
@@ -124,10 +151,17 @@ pub(crate) struct Thread {
     pub(super) forgotten: Vec<usize>,
     /// How many random numbers it has drawn.
     pub(super) drawn: u64,
+    /// How often it has come to checked cells.
+    pub(super) accesses: u32,
+    /// The events with which it dropped the last owners of values that it is about to drop.
+    pub(super) destroying: Vec<EventId>,
 }
 
 /// An object keeps what it was before each so manyeth of its events.
 const BETWEEN_MODELS: usize = 8;
+
+/// How many events an execution may have: an event has up to two rows of clocks, and rows are numbered in 32 bits.
+const MOST_EVENTS: u32 = u32::MAX / 4;
 
 pub(crate) struct Object {
     pub(crate) model: Model,
@@ -150,21 +184,10 @@ pub(crate) struct Object {
     pub(super) process: Option<ProcessId>,
 }
 
-/// A thread has come to data that nothing guards.
-#[derive(Clone, Copy)]
-pub(super) struct Access {
-    pub(super) thread: ThreadId,
-    /// How many events the thread had had by then, and how many children.
-    pub(super) steps: u32,
-    pub(super) children: u32,
-    pub(super) changes: bool,
-    pub(super) at: &'static Location<'static>,
-}
-
 /// What an event is in every process: its thread, the how manyeth of it, its way, and how many events of each thread come
 /// before it.
 #[cfg(test)]
-pub(crate) type HistoricEvent = (u64, u32, Way, Vec<(u64, u32)>);
+pub(crate) type HistoricEvent = (u64, u32, u64, Vec<(u64, u32)>);
 
 #[derive(Clone)]
 pub(crate) struct Event {
@@ -200,10 +223,19 @@ impl State {
             went_round: false,
             gave_up: None,
             disturbances: 0,
+            numbers_change: false,
             time_passes: false,
             ahead: Ahead::default(),
             newborn: None,
             statics: HashMap::new(),
+            happens_before: HappensBefore::new(),
+            follows_races: false,
+            must_follow: false,
+            suspicion: None,
+            learnt_of: Vec::new(),
+            last_drop_matters: false,
+            held_before: None,
+            both_held: false,
             keeps_models: true,
             spare_lists: Vec::new(),
             spare_models: Vec::new(),
@@ -238,10 +270,18 @@ impl State {
         self.went_round = false;
         self.gave_up = None;
         self.disturbances = 0;
+        self.numbers_change = false;
         self.time_passes = false;
         self.ahead.prescribe(&[]);
         self.newborn = None;
         self.statics.clear();
+        self.happens_before.clear();
+        self.must_follow = false;
+        self.suspicion = None;
+        self.learnt_of.clear();
+        self.last_drop_matters = false;
+        self.held_before = None;
+        self.both_held = false;
     }
 
     pub(crate) fn thread(&self, thread: ThreadId) -> &Thread {
@@ -313,6 +353,61 @@ impl State {
         model
     }
 
+    /// A thread comes to something while it drops a value whose last owner it was. That comes after the drops of all other
+    /// owners, and which of them was the last matters.
+    pub(super) fn note_in_destructor(&mut self, thread: ThreadId) {
+        for last in std::mem::take(&mut self.thread_mut(thread).destroying) {
+            self.last_drop_matters = true;
+            // The thread has had no event since, and nobody else has taken note of this one.
+            let Event { row, operation, .. } = self.events[last as usize];
+            for which in 0..self.object(operation.object).events.len() {
+                let other = self.object(operation.object).events[which];
+                let that = &self.events[other as usize];
+                if that.operation.action.drops_an_owner() {
+                    self.clocks.join(row, that.row);
+                }
+            }
+            if self.follows_races {
+                self.happens_before.acquire_drops(thread, operation.object);
+            }
+        }
+    }
+
+    /// Whether what has this row comes after all drops of owners of a value so far.
+    fn comes_after_drops(&self, object: ObjectId, row: Row) -> bool {
+        let mut events = self.object(object).events.iter();
+        events.all(|&event| {
+            let that = &self.events[event as usize];
+            !that.operation.action.drops_an_owner() || self.clocks.of(row, that.thread) > that.index
+        })
+    }
+
+    /// Whether an event dropped the last owner of a value, and something came of that.
+    pub(crate) fn is_last_drop(&self, event: EventId) -> bool {
+        let this = &self.events[event as usize];
+        if !this.operation.action.drops_an_owner() {
+            return false;
+        }
+        let before = self.model_before(this.operation.object, event);
+        before.is_last_owned()
+    }
+
+    /// Whether a thread that is about to drop an owner is about to drop the last one because of the last event.
+    pub(crate) fn has_become_last(&self, last: &Event, pending: &Operation) -> bool {
+        last.operation.object == pending.object
+            && last.operation.action.drops_an_owner()
+            && pending.action.drops_an_owner()
+            && self.object(pending.object).model.is_last_owned()
+    }
+
+    /// A value that still has owners, and how many.
+    pub(super) fn leaked(&self) -> Option<(&Object, u32)> {
+        self.objects.iter().find_map(|object| match object.model {
+            Model::Counted { strong, .. } if strong > 0 => Some((object, strong)),
+            _ => None,
+        })
+    }
+
     /// Where a thread did its last operation.
     pub(super) fn last_place(&self, thread: ThreadId) -> Option<&'static Location<'static>> {
         let mut events = self.events.iter().rev();
@@ -320,7 +415,8 @@ impl State {
         Some(last.operation.at)
     }
 
-    /// Whether a thread comes after another one's access: it knows of a later event, or of a thread that was spawned later.
+    /// Whether a thread comes after another one's access in the order of a sequentially consistent execution: it knows of a
+    /// later event, or of a thread that was spawned later.
     pub(super) fn comes_after(&self, thread: ThreadId, access: &Access) -> bool {
         let row = self.thread(thread).row;
         let knows = |&other: &ThreadId| other == thread || self.clocks.of(row, other) > 0;
@@ -387,17 +483,17 @@ impl State {
             });
         let past = past.fold(GOLDEN, u64::wrapping_add);
         let way = self.stable_way(event);
-        let way = scatter(u64::from(event.index) << 32 | u64::from(way));
+        let way = scatter(u64::from(event.index) << 32 ^ way);
         // Scattered once more, so that an event and its past never cancel each other out.
         scatter(scatter(past) ^ scatter(self.thread(event.thread).hash ^ way))
     }
 
     /// The way in which an event came out, the same in every process.
-    fn stable_way(&self, event: &Event) -> Way {
+    fn stable_way(&self, event: &Event) -> u64 {
         match event.operation.action {
             // Numbers of threads are those of one process.
-            Action::NotifyOne => scatter(self.thread(ThreadId(event.way)).hash) as u32,
-            _ => event.way,
+            Action::NotifyOne => scatter(self.thread(ThreadId(event.way)).hash),
+            _ => u64::from(event.way),
         }
     }
 
@@ -490,6 +586,8 @@ impl State {
             locals: Vec::new(),
             forgotten: Vec::new(),
             drawn: 0,
+            accesses: 0,
+            destroying: Vec::new(),
         });
         self.order.push(id);
     }
@@ -527,7 +625,7 @@ impl State {
 
     /// A thread goes on with the operation that it has come to.
     pub(super) fn perform(&mut self, thread: ThreadId, way: Way) {
-        let event = self.events.len() as EventId;
+        let event = number_below(self.events.len(), MOST_EVENTS, "steps in one execution");
         let this = self.threads[thread.0 as usize].as_mut();
         let this = this.expect("it was spawned");
         let operation = this.pending.take().expect("it is enabled");
@@ -575,6 +673,16 @@ impl State {
         if matches!(action, Action::Crash) && outcome.answer == 1 {
             self.stop_all(&operation, event, row);
         }
+        if self.follows_races {
+            let known = &self.objects[object.0 as usize];
+            let kind = (&known.model, known.label.is_some());
+            self.happens_before
+                .perform(thread, object, kind, action, outcome);
+            let is_last = action.drops_an_owner() && outcome.answer == 1;
+            if is_last && self.comes_after_drops(object, row) {
+                self.happens_before.acquire_drops(thread, object);
+            }
+        }
         let known = &mut self.objects[object.0 as usize];
         known.events.push(event);
         self.clocks.count(row, thread);
@@ -606,6 +714,17 @@ impl State {
             self.hear_of_time(thread, row);
         }
         self.go_on_with_round(thread, &operation, (way, effect), acts);
+    }
+
+    /// The same, but where the thread would be told something else than this, the object stays as it is.
+    pub(super) fn perform_as(&mut self, thread: ThreadId, way: Way, answer: u32) {
+        let object = self.thread(thread).pending.expect("it is enabled").object.0 as usize;
+        let model = self.objects[object].model.clone();
+        self.perform(thread, way);
+        if self.thread(thread).answer != answer {
+            self.objects[object].model = model;
+            self.thread_mut(thread).answer = answer;
+        }
     }
 }
 

@@ -18,6 +18,8 @@ pub(super) enum Trapped {
     Blocked,
     /// It has panicked while it unwound, which would have ended the process.
     Aborted,
+    /// It has ended the process with this status.
+    Exited(i32),
 }
 
 /// How often it is looked whether a coroutine goes on.
@@ -29,6 +31,8 @@ std::thread_local! {
     static TRAPPED: Cell<Option<Trapped>> = const { Cell::new(None) };
     /// Whether the coroutine that runs here is about to end the process.
     static WILL_ABORT: Cell<bool> = const { Cell::new(false) };
+    /// The status with which the coroutine that runs here ends the process.
+    static EXITS: Cell<Option<i32>> = const { Cell::new(None) };
 }
 
 #[derive(Clone, Copy)]
@@ -51,27 +55,23 @@ pub(super) fn inside<R>(
     (result, TRAPPED.take())
 }
 
-pub(super) use signals::{Pulse, expect_abort, on_duty};
+pub(super) use platform::{Pulse, exit, expect_abort, on_duty};
 
 #[cfg(all(
     target_os = "linux",
     any(target_arch = "x86_64", target_arch = "aarch64")
 ))]
-mod signals {
-    use std::ptr;
+mod platform {
     use std::sync::atomic::Ordering::Relaxed;
     use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64};
     use std::sync::{Arc, Mutex, MutexGuard, Once, PoisonError, Weak};
 
     use corosensei::trap::TrapHandlerRegs;
-    use libc::{c_int, c_void, sigaction, siginfo_t, ucontext_t};
+    use libc::{c_int, siginfo_t, ucontext_t};
 
-    use super::{Duration, INSIDE, Inside, LOOK, TRAPPED, Trapped, WILL_ABORT};
+    use crate::{signals, step_guard};
 
-    std::thread_local! {
-        /// The stack for handlers of this thread of the operating system, if it has none otherwise.
-        static OWN_STACK: Option<OwnStack> = OwnStack::unless_there_is_one();
-    }
+    use super::{Duration, EXITS, INSIDE, Inside, LOOK, TRAPPED, Trapped, WILL_ABORT};
 
     /// Ignored by who does not handle it.
     const WAKE: c_int = libc::SIGURG;
@@ -82,11 +82,19 @@ mod signals {
         /// How many milliseconds may pass between two beats.
         patience: AtomicU64,
         /// The thread of the operating system on which it runs an execution now.
-        thread: Mutex<Option<libc::pthread_t>>,
+        thread: Mutex<Option<OsThread>>,
         /// Whether it has been too long since the last beat.
         is_late: AtomicBool,
+        /// Whether it is late because it waits inside `exit`.
+        is_in_exit: AtomicBool,
         /// Whether somebody looks after it, for as long as it exists.
         is_watched: AtomicBool,
+    }
+
+    #[derive(Clone, Copy)]
+    struct OsThread {
+        handle: libc::pthread_t,
+        number: i32,
     }
 
     impl Pulse {
@@ -96,6 +104,7 @@ mod signals {
                 patience: AtomicU64::new(0),
                 thread: Mutex::new(None),
                 is_late: AtomicBool::new(false),
+                is_in_exit: AtomicBool::new(false),
                 is_watched: AtomicBool::new(false),
             })
         }
@@ -113,15 +122,20 @@ mod signals {
     pub(in super::super) fn on_duty(pulse: &Arc<Pulse>, patience: Duration) -> Watched<'_> {
         static HANDLERS: Once = Once::new();
         HANDLERS.call_once(|| {
-            for signal in [libc::SIGSEGV, libc::SIGBUS, libc::SIGABRT, WAKE] {
-                handle(signal);
-            }
+            signals::install(
+                &[libc::SIGSEGV, libc::SIGBUS, libc::SIGABRT, WAKE],
+                on_signal,
+            );
         });
-        OWN_STACK.with(|_| ());
+        step_guard::install_exit_hook();
+        signals::ensure_stack();
         let patience = u64::try_from(patience.as_millis()).unwrap_or(u64::MAX);
         pulse.patience.store(patience, Relaxed);
-        // SAFETY: it has no conditions.
-        *lock(&pulse.thread) = Some(unsafe { libc::pthread_self() });
+        *lock(&pulse.thread) = Some(OsThread {
+            // SAFETY: it has no conditions.
+            handle: unsafe { libc::pthread_self() },
+            number: step_guard::os_thread(),
+        });
         if !pulse.is_watched.load(Relaxed) {
             watch(pulse);
             pulse.is_watched.store(true, Relaxed);
@@ -177,12 +191,15 @@ mod signals {
                     _ => Duration::ZERO,
                 };
                 seen.push((Weak::clone(pulse), beats, still));
-                if let Some(thread) = *thread
-                    && still.as_millis() > this.patience.load(Relaxed).into()
-                {
+                let Some(thread) = *thread else {
+                    continue;
+                };
+                let is_in_exit = !still.is_zero() && step_guard::is_stopped_in_exit(thread.number);
+                if is_in_exit || still.as_millis() > this.patience.load(Relaxed).into() {
+                    this.is_in_exit.store(is_in_exit, Relaxed);
                     this.is_late.store(true, Relaxed);
-                    // SAFETY: the thread is there for as long as `thread` is locked.
-                    unsafe { libc::pthread_kill(thread, WAKE) };
+                    // SAFETY: the thread is there for as long as it is locked.
+                    unsafe { libc::pthread_kill(thread.handle, WAKE) };
                 }
             }
         }
@@ -207,6 +224,16 @@ mod signals {
         }
     }
 
+    /// Takes the running thread, which ends the process, out of its coroutine. Returns where there is none.
+    pub(in super::super) fn exit(status: i32) {
+        if INSIDE.get().is_some() {
+            EXITS.set(Some(status));
+            // SAFETY: it has no conditions.
+            unsafe { libc::raise(WAKE) };
+            EXITS.set(None);
+        }
+    }
+
     fn speak_again() {
         let copy = HUSHED.swap(-1, Relaxed);
         if copy >= 0 {
@@ -218,89 +245,38 @@ mod signals {
         }
     }
 
-    /// Who handled a signal before.
-    static BEFORE: Mutex<Vec<(c_int, usize, c_int)>> = Mutex::new(Vec::new());
-
-    fn handle(signal: c_int) {
-        // SAFETY: both are plain data, and the handler has the signature that `SA_SIGINFO` asks for.
-        unsafe {
-            let mut action: sigaction = std::mem::zeroed();
-            action.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK;
-            action.sa_sigaction = on_signal as *const () as usize;
-            libc::sigfillset(&raw mut action.sa_mask);
-            let mut before: sigaction = std::mem::zeroed();
-            if libc::sigaction(signal, &raw const action, &raw mut before) == 0 {
-                lock(&BEFORE).push((signal, before.sa_sigaction, before.sa_flags));
-            }
-        }
-    }
-
-    /// A stack for handlers: a thread whose own is full has no room for them.
-    struct OwnStack {
-        /// Only its capacity is used.
-        _memory: Vec<u8>,
-    }
-
-    impl OwnStack {
-        fn unless_there_is_one() -> Option<Self> {
-            const BYTES: usize = 64 << 10;
-            let mut memory: Vec<u8> = Vec::with_capacity(BYTES);
-            // SAFETY: the memory is given to the system until this is dropped.
-            unsafe {
-                let mut present: libc::stack_t = std::mem::zeroed();
-                libc::sigaltstack(ptr::null(), &raw mut present);
-                if present.ss_flags & libc::SS_DISABLE == 0 {
-                    return None;
-                }
-                present.ss_sp = memory.as_mut_ptr().cast();
-                present.ss_size = BYTES;
-                present.ss_flags = 0;
-                libc::sigaltstack(&raw const present, ptr::null_mut());
-            }
-            Some(Self { _memory: memory })
-        }
-    }
-
-    impl Drop for OwnStack {
-        fn drop(&mut self) {
-            // SAFETY: the thread ends, and no handler runs on it now.
-            unsafe {
-                let mut none: libc::stack_t = std::mem::zeroed();
-                none.ss_flags = libc::SS_DISABLE;
-                libc::sigaltstack(&raw const none, ptr::null_mut());
-            }
-        }
-    }
-
-    extern "C" fn on_signal(signal: c_int, info: *mut siginfo_t, context: *mut c_void) {
-        // SAFETY: the system calls this with the context of what it interrupts.
-        let context_there = unsafe { &mut *context.cast::<ucontext_t>() };
+    /// Takes a thread that cannot go on out of the coroutine that it runs in.
+    fn on_signal(signal: c_int, info: *mut siginfo_t, context: &mut ucontext_t) -> bool {
         let inside = INSIDE.get();
-        let inside =
-            inside.filter(|it| it.handler.stack_ptr_in_bounds(stack_pointer(context_there)));
-        let why = match (signal, inside) {
-            // SAFETY: the pulse belongs to the executor that runs the coroutine.
-            (WAKE, Some(it)) if unsafe { &*it.pulse }.is_late.swap(false, Relaxed) => {
-                Trapped::Blocked
-            }
-            (WAKE, _) => return,
-            (libc::SIGABRT, Some(_)) if WILL_ABORT.take() => {
+        let inside = inside.filter(|it| it.handler.stack_ptr_in_bounds(stack_pointer(context)));
+        let Some(it) = inside else {
+            return signal == WAKE;
+        };
+        // SAFETY: the pulse belongs to the executor that runs the coroutine.
+        let pulse = unsafe { &*it.pulse };
+        let why = match (signal, EXITS.take()) {
+            (WAKE, Some(status)) => Trapped::Exited(status),
+            (WAKE, _) if pulse.is_late.swap(false, Relaxed) => match step_guard::exit_status() {
+                Some(status) if pulse.is_in_exit.load(Relaxed) => Trapped::Exited(status),
+                _ => Trapped::Blocked,
+            },
+            (WAKE, _) => return true,
+            (libc::SIGABRT, _) if WILL_ABORT.take() => {
                 speak_again();
                 Trapped::Aborted
             }
-            (libc::SIGABRT, _) => return pass_on(signal, info, context),
-            (_, Some(it)) if is_near_limit(info, &it) => Trapped::Overflow,
-            _ => return pass_on(signal, info, context),
+            (libc::SIGABRT, _) => return false,
+            _ if is_near_limit(info, &it) => Trapped::Overflow,
+            _ => return false,
         };
-        if let Some(it) = inside {
-            // SAFETY: the stack pointer is inside the coroutine, whose stack is not used any more: the executor unwinds
-            // nothing of this execution.
-            let registers = unsafe {
-                it.handler
-                    .setup_trap_handler(move || TRAPPED.set(Some(why)))
-            };
-            leave_for(context_there, &registers);
-        }
+        // SAFETY: the stack pointer is inside the coroutine, whose stack is not used any more: the executor unwinds
+        // nothing of this execution.
+        let registers = unsafe {
+            it.handler
+                .setup_trap_handler(move || TRAPPED.set(Some(why)))
+        };
+        leave_for(context, &registers);
+        true
     }
 
     /// Whether a fault is at the end of the stack, and not somewhere else in memory.
@@ -308,31 +284,6 @@ mod signals {
         // SAFETY: the system says what it is about.
         let address = unsafe { (*info).si_addr() } as usize;
         inside.handler.stack_ptr_in_bounds(address)
-    }
-
-    /// Has who handled a signal before do so now.
-    fn pass_on(signal: c_int, info: *mut siginfo_t, context: *mut c_void) {
-        let before = BEFORE.try_lock().ok().and_then(|before| {
-            let mut before = before.iter();
-            before.find(|(other, ..)| *other == signal).copied()
-        });
-        match before {
-            Some((_, handler, flags)) if handler > libc::SIG_IGN => {
-                // SAFETY: this is what was installed, with the signature that its flags ask for.
-                unsafe {
-                    if flags & libc::SA_SIGINFO != 0 {
-                        type Handler = extern "C" fn(c_int, *mut siginfo_t, *mut c_void);
-                        std::mem::transmute::<usize, Handler>(handler)(signal, info, context);
-                    } else {
-                        std::mem::transmute::<usize, extern "C" fn(c_int)>(handler)(signal);
-                    }
-                }
-            }
-            _ => {
-                // SAFETY: the fault comes again, and ends the process.
-                unsafe { libc::signal(signal, libc::SIG_DFL) };
-            }
-        }
     }
 
     #[cfg(target_arch = "x86_64")]
@@ -372,12 +323,18 @@ mod signals {
     target_os = "linux",
     any(target_arch = "x86_64", target_arch = "aarch64")
 )))]
-mod signals {
+mod platform {
     use std::sync::Arc;
 
     use super::Duration;
 
     pub(in super::super) struct Pulse;
+
+    #[derive(Clone, Copy)]
+    struct OsThread {
+        handle: libc::pthread_t,
+        number: i32,
+    }
 
     impl Pulse {
         pub(in super::super) fn new() -> Arc<Self> {
@@ -390,4 +347,6 @@ mod signals {
     pub(in super::super) fn on_duty(_pulse: &Arc<Pulse>, _patience: Duration) {}
 
     pub(in super::super) fn expect_abort() {}
+
+    pub(in super::super) fn exit(_status: i32) {}
 }

@@ -11,15 +11,19 @@ use std::time::Duration;
 use corosensei::Yielder;
 
 use super::clocks::Row;
+use super::data_race::{self, DataRaces, Scrutiny};
 use super::executor::Program;
 use super::handle::{Handle, Serial};
+use super::happens_before::Atomic;
 use super::host::Host;
 use super::model::Model;
 use super::names::Names;
 use super::operation::{Action, ObjectId, Operation, ProcessId, ThreadId};
-use super::state::{Access, Body, State};
+use super::stacks::Room;
+use super::state::{Body, Newborn, State};
 use super::trap::{self, Pulse, Trapped};
 use crate::panics;
+use crate::step_guard;
 use crate::system::{Failure, FailureKind};
 use crate::target::nodes::Faults;
 use crate::trace::{GOLDEN, scatter};
@@ -70,6 +74,18 @@ impl Drop for Entered {
     }
 }
 
+/// The thread that runs on this OS thread, and where it was last, as far as that can be said.
+pub(crate) fn describe_running() -> String {
+    let Some(world) = current() else {
+        return String::new();
+    };
+    let thread = world.running();
+    let name = world.names.of(thread);
+    let state = world.state.try_borrow();
+    let last = state.ok().and_then(|state| state.last_place(thread));
+    last.map_or_else(|| name.to_string(), |at| format!("{name}, after {at}"))
+}
+
 /// Whether the running thread unwinds because of a panic.
 pub(crate) fn is_panicking() -> bool {
     std::thread::panicking() && current().is_none_or(World::is_running_panicking)
@@ -109,8 +125,16 @@ pub(crate) fn panic_that_ends_the_process(fatal: bool) {
     }
 }
 
+/// Takes the running thread, which ends the process, out of its execution.
+pub(crate) fn exit_that_ends_the_process(status: i32) {
+    if current().is_some() {
+        spoil();
+        trap::exit(status);
+    }
+}
+
 /// How much room on its stack a thread needs for an operation, and to unwind.
-const HEADROOM: usize = 24 << 10;
+pub(super) const HEADROOM: usize = 24 << 10;
 
 /// How often a thread may catch that, or go on with something else on its way out.
 const PATIENCE: u32 = 1_000;
@@ -131,6 +155,25 @@ pub(crate) struct Setting {
     pub(crate) faults: Faults,
     /// What random numbers follow from.
     pub(crate) seed: u64,
+    /// Whether no `Arc` of `std` orders accesses to checked cells.
+    pub(crate) without_std_arcs: bool,
+    /// Whether it is a failure that values still have owners at the end.
+    pub(crate) reports_leaks: bool,
+}
+
+/// A destructor of a last owner is under way.
+pub(super) struct InDestructor<'a>(&'a World);
+
+impl Drop for InDestructor<'_> {
+    fn drop(&mut self) {
+        let Self(world) = self;
+        world
+            .destructors
+            .set(world.destructors.get().saturating_sub(1));
+        if let Ok(mut state) = world.state.try_borrow_mut() {
+            state.thread_mut(world.running.get()).destroying.pop();
+        }
+    }
 }
 
 pub(crate) struct World {
@@ -142,7 +185,17 @@ pub(crate) struct World {
     running: Cell<ThreadId>,
     /// Where the stack of the running thread ends.
     floor: Cell<usize>,
+    /// The size of that stack, as the program or the check asked for it.
+    stack_size: Cell<usize>,
     weakly_ordered: Cell<u64>,
+    races: Arc<DataRaces>,
+    scrutiny: Cell<Scrutiny>,
+    /// Whether atomic operations are followed by happens-before clocks.
+    follows_races: Cell<bool>,
+    /// How many destructors of last owners are under way.
+    destructors: Cell<u32>,
+    /// The value that the next atomic operation is to find.
+    forced: Cell<Option<u64>>,
     /// Whether the execution is told to a person.
     told: Cell<bool>,
     state: RefCell<State>,
@@ -159,7 +212,13 @@ impl World {
             over: Cell::new(true),
             running: Cell::new(Names::MAIN),
             floor: Cell::new(0),
+            stack_size: Cell::new(0),
             weakly_ordered: Cell::new(0),
+            races: Arc::clone(&program.races),
+            scrutiny: Cell::default(),
+            follows_races: Cell::new(false),
+            destructors: Cell::new(0),
+            forced: Cell::new(None),
             told: Cell::new(false),
             state: RefCell::new(State::new(setting.fruitless_turns, loops)),
             setting,
@@ -171,14 +230,21 @@ impl World {
         self.serial.begin();
         self.over.set(false);
         self.weakly_ordered.set(0);
+        self.destructors.set(0);
         let mut state = self.state.borrow_mut();
         state.clear();
+        state.follows_races = self.races.follows();
+        self.follows_races.set(state.follows_races);
         let name = Some("main".to_owned());
         let hash = self.names.hash(Names::MAIN);
         state.hosts.push(Host::first());
         let first = ProcessId::FIRST;
         state.add_thread(Names::MAIN, hash, name, first, Row::NOTHING, Duration::ZERO);
-        state.newborn = Some((Names::MAIN, main));
+        state.newborn = Some(Newborn {
+            thread: Names::MAIN,
+            body: main,
+            stack_size: None,
+        });
     }
 
     /// The number of the execution, which no other has.
@@ -221,66 +287,6 @@ impl World {
         self.over.get()
     }
 
-    /// The running thread comes to data that nothing guards. It fails when another does so, one of them changes it, and
-    /// nothing orders the one before the other.
-    pub(crate) fn access(&self, handle: &Handle, changes: bool, at: &'static Location<'static>) {
-        if let Some(raced) = self.come_to(handle, changes, at) {
-            let message = format!("data race: {raced}");
-            let at = Some(at.to_string());
-            self.fail(Failure::new(FailureKind::Fault, message, at));
-            self.leave_if_over();
-        }
-    }
-
-    /// The running thread comes to data that nothing guards. Says so if another does, one of them changes it, and nothing
-    /// orders the one before the other.
-    pub(super) fn come_to(
-        &self,
-        handle: &Handle,
-        changes: bool,
-        at: &'static Location<'static>,
-    ) -> Option<String> {
-        if self.over.get() {
-            return None;
-        }
-        let object = self.object(handle, || Model::Memory);
-        self.share(object, handle);
-        let me = self.running.get();
-        let raced = {
-            let state = &mut *self.state.borrow_mut();
-            let this = Access {
-                thread: me,
-                steps: state.thread(me).steps,
-                children: state.thread(me).children,
-                changes,
-                at,
-            };
-            let unordered = |other: &&Access| {
-                other.thread != me && (changes || other.changes) && !state.comes_after(me, other)
-            };
-            let accesses = &state.objects[object.0 as usize].accesses;
-            let raced = accesses.iter().find(unordered).copied();
-            let accesses = &mut state.objects[object.0 as usize].accesses;
-            if changes {
-                accesses.clear();
-            }
-            accesses.retain(|other| other.changes || other.thread != me);
-            accesses.push(this);
-            raced
-        };
-        let does = |changes| if changes { "changes" } else { "reads" };
-        raced.map(|other| {
-            format!(
-                "{} {} what {} {} at {}, and nothing orders the one before the other",
-                self.names.of(me),
-                does(changes),
-                self.names.of(other.thread),
-                does(other.changes),
-                other.at
-            )
-        })
-    }
-
     /// The running thread does something to an object that others can notice, and goes on when it is its turn. `None`
     /// when the execution is over.
     #[inline]
@@ -302,7 +308,7 @@ impl World {
 
     /// Ends the execution if the running thread comes to something that another process has.
     #[inline]
-    fn share(&self, object: ObjectId, handle: &Handle) {
+    pub(super) fn share(&self, object: ObjectId, handle: &Handle) {
         if self.state.borrow().hosts.len() > 1 {
             self.share_among_processes(object, handle);
         }
@@ -355,6 +361,7 @@ impl World {
             self.leave_if_over();
             return None;
         }
+        self.note_in_destructor();
         {
             let mut state = self.state.borrow_mut();
             let this = state.thread_mut(me);
@@ -374,6 +381,25 @@ impl World {
         Some(self.state.borrow().thread(me).answer)
     }
 
+    /// The running thread has dropped the last owner of a value, and drops the value.
+    pub(super) fn enter_destructor(&self) -> InDestructor<'_> {
+        let mut state = self.state.borrow_mut();
+        let this = state.thread_mut(self.running.get());
+        this.destroying.push(this.latest);
+        self.destructors.set(self.destructors.get() + 1);
+        InDestructor(self)
+    }
+
+    /// The running thread comes to an operation or a checked cell. If it does so in a destructor, it matters who has run that.
+    #[inline]
+    pub(super) fn note_in_destructor(&self) {
+        if self.destructors.get() > 0 {
+            self.state
+                .borrow_mut()
+                .note_in_destructor(self.running.get());
+        }
+    }
+
     /// Whether the running thread unwinds, when somebody does. That is all that is known outside: a thread that stands
     /// still in the middle of a panic counts as if it were the one that runs.
     fn is_running_panicking(&self) -> bool {
@@ -387,7 +413,7 @@ impl World {
     }
 
     /// Lets the executor go on, until it is the thread's turn again.
-    fn suspend(&self, me: ThreadId) {
+    pub(super) fn suspend(&self, me: ThreadId) {
         let panicking = is_panicking();
         let yielder = {
             let mut state = self.state.borrow_mut();
@@ -401,7 +427,7 @@ impl World {
     }
 
     /// In an execution that is over, takes the running thread out of it, unless it is on its way.
-    fn leave_if_over(&self) {
+    pub(super) fn leave_if_over(&self) {
         let me = self.running.get();
         let told = {
             let mut state = self.state.borrow_mut();
@@ -441,6 +467,13 @@ impl World {
         panic::resume_unwind(Box::new(Over));
     }
 
+    /// Ends the execution because of a limit of the checker, which says nothing of the program.
+    pub(crate) fn exceed(&self, limit: String) -> ! {
+        self.fail(Failure::new(FailureKind::Limit, limit, None));
+        note_panic();
+        panic::resume_unwind(Box::new(Over));
+    }
+
     /// Ends the execution with a failure, unless it has failed already.
     pub(crate) fn fail(&self, failure: Failure) {
         let mut state = self.state.borrow_mut();
@@ -449,12 +482,17 @@ impl World {
     }
 
     /// There is no memory for a thread's stack: that says nothing of the program.
-    pub(super) fn fail_for_want_of_a_stack(&self, thread: ThreadId, error: &io::Error) {
+    pub(super) fn fail_for_want_of_a_stack(
+        &self,
+        thread: ThreadId,
+        size: usize,
+        error: &io::Error,
+    ) {
         let who = self.names.of(thread);
-        let size = self.setting.stack_bytes >> 10;
+        let size = size >> 10;
         let message = format!(
             "there is no memory for the stack of {who}, of {size} KiB ({error}): start fewer threads, or make their stacks \
-             smaller (`Threads::stack_size`)"
+             smaller (`Threads::stack_size`, `thread::Builder::stack_size`)"
         );
         self.fail(Failure::new(FailureKind::Nondeterminism, message, None));
     }
@@ -465,8 +503,13 @@ impl World {
         let last = self.state.borrow().last_place(thread);
         let message = match trapped {
             Trapped::Aborted => format!("{who} panicked while it unwound"),
+            Trapped::Exited(status) => {
+                spoil();
+                step_guard::note_exit(status);
+                format!("{who} ended the process with status {status}")
+            }
             Trapped::Overflow => {
-                let size = self.setting.stack_bytes >> 10;
+                let size = self.stack_size.get() >> 10;
                 format!(
                     "{who} overflowed its stack of {size} KiB; `Threads::stack_size` gives it more"
                 )
@@ -486,8 +529,13 @@ impl World {
     }
 
     /// A new thread, a child of the running one. It runs up to its first operation at once: nobody can notice that.
-    pub(crate) fn spawn(&self, name: Option<String>, body: Body) -> ThreadId {
-        self.spawn_as(self.process(), name, body)
+    pub(crate) fn spawn(
+        &self,
+        name: Option<String>,
+        stack_size: Option<usize>,
+        body: Body,
+    ) -> ThreadId {
+        self.spawn_as(self.process(), name, stack_size, body)
     }
 
     /// The same for a thread of a process.
@@ -495,6 +543,7 @@ impl World {
         &self,
         process: ProcessId,
         name: Option<String>,
+        stack_size: Option<usize>,
         body: Body,
     ) -> ThreadId {
         let me = self.running.get();
@@ -503,6 +552,7 @@ impl World {
             // On its way out it starts nobody: who would be that is the thread itself, with which nothing is done any more.
             return me;
         }
+        self.note_in_destructor();
         let child = {
             let mut state = self.state.borrow_mut();
             let parent = state.thread(me);
@@ -521,8 +571,15 @@ impl World {
             this.round.forget();
             let (row, time) = (this.row, this.time);
             state.add_thread(child, hash, name, process, row, time);
+            if state.follows_races {
+                state.happens_before.spawn(me, child);
+            }
             state.thread_mut(child).parent = Some((me, which));
-            state.newborn = Some((child, body));
+            state.newborn = Some(Newborn {
+                thread: child,
+                body,
+                stack_size,
+            });
             child
         };
         self.suspend(me);
@@ -619,8 +676,10 @@ impl World {
         self.told.get()
     }
 
-    pub(super) fn set_floor(&self, floor: usize) {
+    /// The stack of the thread that runs next.
+    pub(super) fn set_stack(&self, Room { floor, size }: Room) {
         self.floor.set(floor);
+        self.stack_size.set(size);
     }
 
     pub(super) fn set_told(&self, told: bool) {
@@ -641,6 +700,74 @@ impl World {
     pub(crate) fn add_weakly_ordered(&self) {
         if !self.over.get() {
             self.weakly_ordered.set(self.weakly_ordered.get() + 1);
+        }
+    }
+
+    pub(super) fn data_races(&self) -> &DataRaces {
+        &self.races
+    }
+
+    pub(super) fn names(&self) -> &Names {
+        &self.names
+    }
+
+    /// What is made of accesses to checked cells.
+    pub(super) fn scrutiny(&self) -> Scrutiny {
+        self.scrutiny.get()
+    }
+
+    pub(super) fn set_scrutiny(&self, scrutiny: Scrutiny) {
+        self.scrutiny.set(scrutiny);
+    }
+
+    /// The next atomic operation finds this value.
+    pub(super) fn force(&self, value: Option<u64>) {
+        self.forced.set(value);
+    }
+
+    /// Whether the next atomic operation [has to find](Self::forced) a certain value.
+    #[inline]
+    pub(crate) fn is_forced(&self) -> bool {
+        self.forced.get().is_some()
+    }
+
+    /// What an atomic operation of the running thread has to find instead of `is`, if anything. Where that may be an
+    /// address, the execution ends instead.
+    #[cold]
+    pub(crate) fn forced(&self, is: u64) -> Option<u64> {
+        let forced = self.forced.take().filter(|&forced| forced != is)?;
+        if self.over.get() {
+            return None;
+        }
+        if data_race::may_be_address(forced) {
+            let why = "a value of another execution may be an address".to_owned();
+            self.fail(Failure::new(FailureKind::Nondeterminism, why, None));
+            // It does not unwind either: what it would drop may rely on the value.
+            self.stay();
+        }
+        Some(forced)
+    }
+
+    /// Whether atomic operations tell [how they came out](Self::order).
+    #[inline]
+    pub(crate) fn follows_races(&self) -> bool {
+        self.follows_races.get() && !self.over.get()
+    }
+
+    /// The last operation of the running thread was this one on an atomic value, which found `value`.
+    pub(crate) fn order(&self, handle: &Handle, atomic: Atomic, value: u64) {
+        let object = self.object(handle, || Model::Memory);
+        let thread = self.running.get();
+        let state = &mut *self.state.borrow_mut();
+        state.happens_before.order(thread, object, atomic, value);
+    }
+
+    /// A fence of the running thread.
+    pub(crate) fn fence(&self, order: std::sync::atomic::Ordering) {
+        if self.follows_races() {
+            self.note_in_destructor();
+            let thread = self.running.get();
+            self.state.borrow_mut().happens_before.fence(thread, order);
         }
     }
 

@@ -12,6 +12,8 @@
 use std::collections::VecDeque;
 use std::fmt::Debug;
 
+use super::debug;
+
 /// Nesting beyond this is not taken apart, which bounds the stack whatever the text.
 const MAX_DEPTH: usize = 64;
 /// A tuple or variant up to this long reads better whole than as `accepted.0: 1 → 2`.
@@ -26,7 +28,7 @@ const CONTEXT: usize = 20;
 
 /// What changed from `before` to `after`: one short line for each part that differs.
 pub(crate) fn between<T: Debug>(before: &T, after: &T) -> Vec<String> {
-    between_texts(&format!("{before:?}"), &format!("{after:?}"))
+    between_texts(&debug(before), &debug(after))
 }
 
 fn between_texts(before: &str, after: &str) -> Vec<String> {
@@ -368,7 +370,7 @@ fn taken_before_appending(old: &[&str], new: &[&str]) -> Option<usize> {
 }
 
 /// Both texts shortened, such that they still look different.
-fn shorten_apart(before: &str, after: &str) -> (String, String) {
+pub(crate) fn shorten_apart(before: &str, after: &str) -> (String, String) {
     let shown = (shorten(before, VALUE_WIDTH), shorten(after, VALUE_WIDTH));
     if shown.0 != shown.1 {
         return shown;

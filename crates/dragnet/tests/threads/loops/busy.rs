@@ -120,7 +120,7 @@ fn workers_that_look_for_work_see_what_others_have_done() {
 /// Who waits for more than a thread that counts is followed to is not stuck.
 #[test]
 fn a_thread_that_counts_comes_as_far_as_others_wait_for() {
-    for most in [3, 50, 150] {
+    for most in [3, 50, 150, 5_000] {
         let main = move || {
             let both = Arc::new([const { AtomicU32::new(0) }; 2]);
             let other = Arc::clone(&both);
@@ -248,11 +248,17 @@ fn threads_that_change_something_until_they_are_stopped_have_an_end_of_schedules
 fn threads_that_change_something_and_are_never_stopped_are_named() {
     for (what, main) in busy() {
         let verdict = Check::new(Threads::new(move || main(false))).run();
-        let violation = verdict.violation();
-        let told = violation.map(|violation| violation.describe());
-        let told = told.unwrap_or_else(|| panic!("{what}: {verdict}"));
-        println!("{what}: {told}");
-        assert!(told.contains("goes round"), "{what}: {told}");
+        match &verdict.outcome {
+            Outcome::Violated(violation) => {
+                let told = violation.describe();
+                assert!(told.contains("goes round"), "{what}: {told}");
+            }
+            // Each sees that the other counts, and might stop at some number.
+            Outcome::Inconclusive(why) if what == "two that count together" => {
+                assert!(why.contains("threads that spin (at crates/"), "{why}");
+            }
+            _ => panic!("{what}: {verdict}"),
+        }
     }
 }
 

@@ -2,4 +2,5 @@
 
 mod busy;
 mod ending;
+mod repeatable;
 mod waiting;

@@ -3,6 +3,7 @@
 use super::messages::Meeting;
 use super::{Act, Extension, Item, NONE, Unfolding};
 use crate::explore::local::graph::Graph;
+use crate::tables::next_number;
 use crate::target::parts::Ran;
 
 /// What a look at some points brought up.
@@ -28,10 +29,6 @@ impl Unfolding<'_> {
     pub(super) fn look_at(&self, point: u32, graph: &Graph, look: &mut Look) {
         let this = self.point(point);
         let node = usize::from(this.node);
-        if u64::from(this.depth) >= self.longest {
-            look.cut_deeper = true;
-            return;
-        }
         if this.local == NONE {
             for choice in 0..self.beginnings[node].len() {
                 self.extend(point, NONE, Act::Begin, 0, None, choice, look);
@@ -89,9 +86,7 @@ impl Unfolding<'_> {
         }
         look.met.push((point, item));
         let this = self.point(point);
-        if u64::from(this.depth) >= self.longest {
-            look.cut_deeper = true;
-        } else if meeting == Meeting::Now && this.local != NONE {
+        if meeting == Meeting::Now && this.local != NONE {
             let &Item { envelope, room, .. } = self.item(item);
             if room {
                 self.extend(point, item, Act::Credit, envelope, None, 0, look);
@@ -116,6 +111,10 @@ impl Unfolding<'_> {
         graph: &Graph,
         look: &mut Look,
     ) {
+        if self.is_too_long(point, item, act) {
+            look.cut_deeper = true;
+            return;
+        }
         let ran = self.parts.run(self.point(point).local, input);
         let delivered = act == Act::Deliver;
         if !graph.knows(ran) {
@@ -166,12 +165,16 @@ impl Unfolding<'_> {
             item,
             input,
             run: run.unwrap_or(NONE),
-            choice: choice as u16,
+            choice: next_number(choice, "choices of one handler"),
             act,
             mark: 0,
         };
         let past = self.past_behind(&extension);
         if !self.affords(&past, act) {
+            return;
+        }
+        if self.is_too_long(point, item, act) {
+            look.cut_deeper = true;
             return;
         }
         let size = 1 + past.iter().map(|&last| self.point(last).depth).sum::<u32>();

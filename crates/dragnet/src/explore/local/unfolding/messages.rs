@@ -2,7 +2,8 @@
 
 use std::cmp::Ordering;
 
-use super::{Act, Extension, Item, NONE, Point, Unfolding};
+use super::{Act, Extension, Item, NONE, Point, Unfolding, one_more};
+use crate::tables::next_number;
 use crate::target::parts::Sent;
 use crate::trace::scatter;
 
@@ -119,16 +120,29 @@ impl Unfolding<'_> {
         self.links.ordered && point.spent[2] > 0
     }
 
+    /// The number of the next item.
+    fn next_item(&self) -> u32 {
+        next_number(self.items.len(), "messages in histories")
+    }
+
+    /// Adds an item to those of the point that sends it, which is the last that has sent any.
+    fn push_item(&mut self, item: Item) {
+        self.next_item();
+        let sender = &mut self.points[item.sender as usize];
+        sender.items = one_more(sender.items, "messages are sent in one step");
+        self.items.push(item);
+    }
+
     /// Takes note of what the last step of a point sends.
     pub(super) fn post(&mut self, point: u32, sent: &[Sent]) {
         let this = self.point(point);
         let (epoch, from) = (this.epoch, this.node);
-        self.points[point as usize].first_item = self.items.len() as u32;
+        self.points[point as usize].first_item = self.next_item();
         for &sent in sent {
             let to = sent.to as usize;
             let index = self.next_index(point, sent);
             self.rank(sent.envelope);
-            self.items.push(Item {
+            self.push_item(Item {
                 envelope: sent.envelope,
                 from,
                 to: to as u8,
@@ -140,7 +154,6 @@ impl Unfolding<'_> {
             });
             let hash = self.in_flight(sent.envelope, epoch);
             let this = &mut self.points[point as usize];
-            this.items += 1;
             this.balance = this.balance.wrapping_add(hash);
         }
     }
@@ -237,7 +250,7 @@ impl Unfolding<'_> {
         let era = self
             .epochs
             .era(epoch, usize::from(received.from), usize::from(me));
-        self.items.push(Item {
+        self.push_item(Item {
             envelope: received.envelope,
             from: me,
             to: received.from,
@@ -249,7 +262,6 @@ impl Unfolding<'_> {
         });
         let hash = self.left_behind(received.envelope);
         let this = &mut self.points[point as usize];
-        this.items += 1;
         this.balance = this.balance.wrapping_add(hash);
     }
 
@@ -260,7 +272,7 @@ impl Unfolding<'_> {
 
     /// Takes note of what is on the links that come back to the node of a point.
     pub(super) fn post_notices(&mut self, point: u32, cut: u64) {
-        self.points[point as usize].first_item = self.items.len() as u32;
+        self.points[point as usize].first_item = self.next_item();
         let this = self.point(point);
         let (to, epoch) = (usize::from(this.node), this.epoch);
         for from in 0..self.nodes {
@@ -270,7 +282,7 @@ impl Unfolding<'_> {
             let Some(notice) = self.parts.notice(from, to) else {
                 continue;
             };
-            self.items.push(Item {
+            self.push_item(Item {
                 envelope: notice.envelope,
                 from: from as u8,
                 to: to as u8,
@@ -282,7 +294,6 @@ impl Unfolding<'_> {
             });
             let hash = self.in_flight(notice.envelope, epoch);
             let this = &mut self.points[point as usize];
-            this.items += 1;
             this.balance = this.balance.wrapping_add(hash);
         }
     }

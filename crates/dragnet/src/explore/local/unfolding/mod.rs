@@ -32,7 +32,8 @@ use std::collections::BTreeMap;
 use super::epochs::{Epochs, WHOLE};
 use super::graph::Graph;
 use super::spread::Workers;
-use crate::tables::{Domain, FlatTable, PRESENT, Single, Upsert};
+use crate::panics;
+use crate::tables::{Domain, FlatTable, PRESENT, Single, Upsert, next_number};
 use crate::target::nodes::FaultKind;
 use crate::target::parts::{Beginning, Links, Parts, Sent};
 use looks::{Failing, Look};
@@ -64,8 +65,8 @@ pub(super) struct Unfolding<'a> {
     /// When an input came up first, as the how manyeth.
     ranks: Vec<u32>,
     ranked: u32,
-    /// How long a history may be.
-    longest: u64,
+    /// How many steps an execution may have.
+    longest: Option<u64>,
     pub(super) counts: Counts,
 }
 
@@ -76,6 +77,7 @@ pub(super) struct Counts {
     pub(super) steps: u64,
     /// The longest history.
     pub(super) depth: u64,
+    /// Whether the depth bound cut a history that could be continued.
     pub(super) cut_deeper: bool,
 }
 
@@ -95,9 +97,9 @@ struct Point {
     /// The first of the messages that the last step sent; the others follow.
     first_item: u32,
     items: u16,
-    choice: u16,
     act: Act,
     node: u8,
+    choice: u32,
     epoch: u32,
     spent: [u16; SPENT],
     /// The sum of the hashes of what the history sent without what it received.
@@ -174,7 +176,7 @@ struct Extension {
     item: u32,
     input: u32,
     run: u32,
-    choice: u16,
+    choice: u32,
     act: Act,
     mark: u64,
 }
@@ -190,13 +192,14 @@ pub(super) struct Round {
 
 /// Whether the nodes can be unfolded. They cannot where links are limited, and copies, notices or what a crash throws away
 /// take up and make room without anybody's doing: room could then not be followed, and without that there may be no end
-/// of messages.
-pub(super) fn can_unfold(parts: &dyn Parts) -> bool {
+/// of messages. Nor can they where links are limited and the depth is bounded: of two pasts that lead to the same state
+/// the smaller one is kept, and where senders take note of room that need not be the one with fewer steps.
+pub(super) fn can_unfold(parts: &dyn Parts, longest: Option<u64>) -> bool {
     let links = parts.links();
     let may = |kind| parts.budget(kind) > 0;
     let room_changes =
         may(FaultKind::Duplicate) || has_notices(parts) || links.ordered && may(FaultKind::Crash);
-    !(links.limited && room_changes)
+    !(links.limited && (room_changes || longest.is_some()))
 }
 
 /// Whether nodes are told when a partition is over.
@@ -237,7 +240,7 @@ impl<'a> Unfolding<'a> {
             marks: FlatTable::small(domain),
             ranks: Vec::new(),
             ranked: 0,
-            longest: longest.unwrap_or(u64::MAX),
+            longest,
             counts: Counts::default(),
         }
     }
@@ -410,13 +413,13 @@ impl<'a> Unfolding<'a> {
         let point = self.point(extension.point);
         match extension.act {
             Act::Begin => {
-                let choice = usize::from(extension.choice);
+                let choice = extension.choice as usize;
                 let beginning = &self.beginnings[usize::from(point.node)][choice];
                 (beginning.local, &beginning.sent)
             }
             Act::Lose | Act::Credit | Act::Cut | Act::Heal => (point.local, &[]),
             _ => {
-                let choice = usize::from(extension.choice);
+                let choice = extension.choice as usize;
                 let outcome = self.parts.outcome(extension.run, choice);
                 (outcome.local, outcome.sent)
             }
@@ -426,6 +429,7 @@ impl<'a> Unfolding<'a> {
     /// Takes the extensions with the smallest pasts. `None` when there are no more.
     pub(super) fn round(&mut self, graph: &mut Graph) -> Option<Round> {
         let (_, extensions) = self.open.pop_first()?;
+        next_number(extensions.len(), "histories of one size");
         let this = &*self;
         // Where no smaller past has led, by where that is.
         let new = this.workers.spread(extensions.len(), |range| {
@@ -464,7 +468,7 @@ impl<'a> Unfolding<'a> {
     }
 
     fn push(&mut self, extension: &Extension) {
-        let id = self.points.len() as u32;
+        let id = next_number(self.points.len(), "histories");
         let past = self.past_behind(extension);
         let (local, sent) = self.after(extension);
         let sent = self.kept(extension.point, extension.item, sent);
@@ -480,7 +484,7 @@ impl<'a> Unfolding<'a> {
         };
         let mut spent = parent.spent;
         if let Some(kind) = extension.act.spends() {
-            spent[kind] += 1;
+            spent[kind] = one_more(spent[kind], "faults of a kind happen to a node");
         }
         let mut balance = parent.balance;
         if matches!(extension.act, Act::Deliver | Act::Lose) {
@@ -529,5 +533,31 @@ impl<'a> Unfolding<'a> {
             let received = *self.item(extension.item);
             self.post_room(id, received);
         }
+    }
+}
+
+/// Counts one more of what a history has; more than 65,535 are a [limit](panics::limit).
+fn one_more(count: u16, what: &str) -> u16 {
+    let more = count.checked_add(1);
+    more.unwrap_or_else(|| panics::limit(format!("more than {} {what} in one history", u16::MAX)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::system::FailureKind;
+
+    #[test]
+    fn a_count_beyond_the_last_is_a_limit() {
+        assert_eq!(one_more(u16::MAX - 1, "things"), u16::MAX);
+        let failure = panics::catch(|| one_more(u16::MAX, "things")).unwrap_err();
+        assert_eq!(failure.kind(), FailureKind::Limit);
+        assert_eq!(failure.message(), "more than 65535 things in one history");
+    }
+
+    #[test]
+    fn a_point_and_an_extension_stay_small() {
+        assert_eq!(size_of::<Point>(), 88);
+        assert_eq!(size_of::<Extension>(), 32);
     }
 }

@@ -70,9 +70,9 @@ impl Unfolding<'_> {
         &self,
         act: Act,
         input: u32,
-        choice: u16,
+        choice: u32,
         item: u32,
-    ) -> (u32, Act, u16, u32) {
+    ) -> (u32, Act, u32, u32) {
         let rank = match act {
             Act::Begin | Act::Heal | Act::Cut => input,
             _ => self.ranks[input as usize],

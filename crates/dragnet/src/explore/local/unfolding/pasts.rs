@@ -2,7 +2,7 @@
 
 use std::ops::{Deref, DerefMut};
 
-use super::{Act, Extension, NONE, SPENT, Unfolding};
+use super::{Act, Extension, NONE, Point, SPENT, Unfolding};
 use crate::explore::local::graph::Cone;
 
 impl Unfolding<'_> {
@@ -111,9 +111,14 @@ impl Unfolding<'_> {
 
     /// What an extension depends on besides itself.
     pub(super) fn past_behind(&self, extension: &Extension) -> Past {
-        let mut past = Past::of(self.past(extension.point));
-        if extension.item != NONE {
-            let sender = self.item(extension.item).sender;
+        self.past_before(extension.point, extension.item)
+    }
+
+    /// What a step behind a point that receives an item depends on besides itself.
+    fn past_before(&self, point: u32, item: u32) -> Past {
+        let mut past = Past::of(self.past(point));
+        if item != NONE {
+            let sender = self.item(item).sender;
             for (mine, &theirs) in past.iter_mut().zip(self.past(sender)) {
                 if self.point(theirs).depth > self.point(*mine).depth {
                     *mine = theirs;
@@ -121,6 +126,37 @@ impl Unfolding<'_> {
             }
         }
         past
+    }
+
+    /// Whether every execution with this step behind a point has more steps than the depth bound allows.
+    pub(super) fn is_too_long(&self, point: u32, item: u32, act: Act) -> bool {
+        self.longest.is_some_and(|longest| {
+            self.length(&self.past_before(point, item), point, act) > longest
+        })
+    }
+
+    /// The number of steps of an execution that consists of a past and one more step, which is behind `point`.
+    ///
+    /// A local step is a step of the execution, with three exceptions: the beginning of a node is none; all nodes together
+    /// take one for a partition, and one for its end; and a message that is received while a copy of it stays in flight
+    /// was duplicated before, which is another.
+    fn length(&self, past: &[u32], point: u32, act: Act) -> u64 {
+        let epochs = |point: u32| u64::from(self.epochs.depth(self.point(point).epoch));
+        let (mut steps, mut partitions) = (0, 0);
+        for (node, &last) in past.iter().enumerate() {
+            let Point { depth, spent, .. } = self.point(last);
+            let begins = *depth > 0 && self.beginnings[node].len() != 1;
+            let (kept, all) = (u64::from(spent[1]), u64::from(*depth));
+            steps += all + kept - u64::from(begins) - epochs(last);
+            partitions = partitions.max(epochs(last));
+        }
+        match act {
+            Act::Begin => {}
+            Act::Cut | Act::Heal => partitions = partitions.max(epochs(point) + 1),
+            Act::Keep => steps += 2,
+            _ => steps += 1,
+        }
+        steps + partitions
     }
 
     /// Whether what a past has left of the budgets is enough for a step.

@@ -1,237 +1,77 @@
-//! Random systems: nodes whose handlers are tables.
+//! Random systems: clusters of random nodes, with what is asked of them, what goes wrong, and what must be true.
 
-use std::time::Duration;
+use std::fmt::{self, Debug};
 
 use proptest::collection::vec;
 use proptest::prelude::*;
 
+use super::demands::{AnyNode, Demand, Limit, List, demand, limit};
+use super::script::{
+    Boxed, CALLS, Coarse, MESSAGES, Plain, Script, TIMERS, Word, forget_failures, script,
+};
 use crate::Check;
 use crate::target::nodes::*;
 
-/// What a table node does on one input in one state.
-#[derive(Clone, Debug)]
-struct Action {
-    /// How far its state rises; nothing else happens when it does not.
-    rise: u8,
-    /// Where its state goes instead, and maybe back to.
-    goes_to: Option<u8>,
-    sends: Vec<(usize, u8)>,
-    set: Option<bool>,
-    answers: bool,
-    observes: bool,
-    fails: Option<bool>,
-}
-
-/// What a table node does on one input in one state, for each choice that it offers.
-type Cell = Vec<Action>;
-
-const STATES: u8 = 3;
-const MESSAGES: u8 = 3;
-pub(super) const TICK: Timer = Timer::new("tick");
-const TOCK: Timer = Timer::new("tock");
-
-/// A node whose handlers are tables: start, recover, then for each state a cell for each message, timer and call.
-#[derive(Clone, Debug)]
-pub(super) struct TableNode {
-    start: Cell,
-    recover: Action,
-    cells: Vec<Cell>,
-    durable: Option<u8>,
-}
-
-impl TableNode {
-    fn cell(&self, state: u8, input: u8) -> &Cell {
-        &self.cells[usize::from(state.min(STATES) * INPUTS + input)]
-    }
-
-    fn act(&self, state: &mut u8, cell: &Cell, cx: &mut Context<u8>) {
-        let action = if cell.len() > 1 {
-            &cell[cx.choose(cell.len())]
-        } else {
-            &cell[0]
-        };
-        if action.rise == 0 && action.fails.is_none() && action.goes_to.is_none() {
-            if action.observes {
-                cx.observe("nothing new");
-            }
-            return;
-        }
-        self.apply(state, action, cx);
-    }
-
-    fn apply(&self, state: &mut u8, action: &Action, cx: &mut Context<u8>) {
-        match action.fails {
-            Some(true) => panic!("table says so"),
-            Some(false) => cx.assert(false, "table says so"),
-            None => {}
-        }
-        let to = action.goes_to.unwrap_or(*state + action.rise);
-        if to > STATES {
-            return;
-        }
-        *state = to;
-        for &(to, msg) in &action.sends {
-            cx.send(to % cx.nodes(), msg);
-        }
-        match action.set {
-            Some(true) => cx.set_timer(TICK, Duration::ZERO),
-            Some(false) => {
-                cx.cancel_timer(TICK);
-                cx.set_timer(TOCK, Duration::ZERO);
-            }
-            None => {}
-        }
-        if action.answers {
-            cx.answer(0);
-        }
-    }
-}
-
-/// Messages, two timers, a call.
-const INPUTS: u8 = MESSAGES + 3;
-
-impl Node for TableNode {
-    type State = u8;
-    type Msg = u8;
-
-    fn on_start(&self, cx: &mut Context<u8>) -> u8 {
-        let mut state = 0;
-        self.act(&mut state, &self.start, cx);
-        state
-    }
-
-    fn on_message(&self, state: &mut u8, from: NodeId, msg: u8, cx: &mut Context<u8>) {
-        let input = (msg + from.0 as u8) % MESSAGES;
-        self.act(state, self.cell(*state, input), cx);
-    }
-
-    fn on_timer(&self, state: &mut u8, timer: Timer, cx: &mut Context<u8>) {
-        let input = MESSAGES + u8::from(timer == TOCK);
-        self.act(state, self.cell(*state, input), cx);
-    }
-
-    fn on_call(&self, state: &mut u8, call: u8, cx: &mut Context<u8>) {
-        self.act(state, self.cell(*state, MESSAGES + 2), cx);
-        *state = (*state).max(call);
-    }
-
-    fn durable(&self, state: &u8) -> Option<u8> {
-        self.durable.map(|kept| kept.min(*state))
-    }
-
-    fn on_recover(&self, state: &mut u8, cx: &mut Context<u8>) {
-        self.apply(state, &self.recover, cx);
-    }
-}
-
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub(super) struct RandomSystem {
-    pub(super) nodes: Vec<TableNode>,
-    pub(super) calls: Vec<(usize, Vec<u8>, bool)>,
+    pub(super) scripts: Vec<Script>,
+    /// How many of them, the last ones, are of the second kind.
+    pub(super) boxed: usize,
+    /// For each node, what is called, and whether each call waits for the answer to the one before.
+    pub(super) calls: Vec<(Vec<u8>, bool)>,
     pub(super) ordered: bool,
     pub(super) capacity: Option<usize>,
+    /// The capacity for messages of kind 0.
     pub(super) class: Option<usize>,
     /// What the ends of a link receive that comes back.
     pub(super) notice: Option<u8>,
-    pub(super) tick_budget: Option<u32>,
+    pub(super) budgets: [Option<u32>; TIMERS.len()],
     pub(super) faults: Faults,
-    pub(super) deadlock: bool,
-    pub(super) watches_messages: bool,
-    pub(super) forbidden: u8,
-    pub(super) inside: u8,
+    pub(super) coarse: Coarse,
+    pub(super) demands: Vec<Demand>,
+    pub(super) limits: Vec<Limit>,
 }
 
-/// What the properties of a check look at.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Judged {
-    Whole,
-    WholeBound,
-    Each,
-    Pairs,
-    PairsBound,
-    Mixed,
-    Reached,
-    ReachedSome,
-}
-
-impl Judged {
-    pub(super) const ALL: [Self; 8] = [
-        Self::Whole,
-        Self::WholeBound,
-        Self::Each,
-        Self::Pairs,
-        Self::PairsBound,
-        Self::Mixed,
-        Self::Reached,
-        Self::ReachedSome,
-    ];
-
-    /// Whether a bound looks at all nodes at once.
-    pub(super) fn bounds_the_whole(self) -> bool {
-        matches!(
-            self,
-            Self::Whole | Self::WholeBound | Self::PairsBound | Self::ReachedSome
-        )
+impl Debug for RandomSystem {
+    /// A listing that a person can turn into a test.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let nodes = self.scripts.len();
+        writeln!(
+            f,
+            "{nodes} nodes, {}, faults {}",
+            self.network(),
+            self.faults
+        )?;
+        if let Some(notice) = self.notice {
+            writeln!(f, "  a link that is back brings {notice}")?;
+        }
+        if self.coarse != Coarse::default() {
+            writeln!(f, "  hashes are {:?}", self.coarse)?;
+        }
+        for (timer, budget) in TIMERS.iter().zip(self.budgets) {
+            if let Some(times) = budget {
+                writeln!(f, "  timer {timer} at most {times} times")?;
+            }
+        }
+        for (id, script) in self.scripts.iter().enumerate() {
+            let kind = if self.is_boxed(id) { " (boxed)" } else { "" };
+            write!(f, "  n{id}{kind} {script:?}")?;
+            let (calls, in_turn) = &self.calls[id];
+            if !calls.is_empty() {
+                let in_turn = if *in_turn { " in turn" } else { "" };
+                writeln!(f, "      is called {calls:?}{in_turn}")?;
+            }
+        }
+        writeln!(f, "  must satisfy {:?}", List(&self.demands))?;
+        write!(f, "  within {:?}", List(&self.limits))
     }
 }
 
-fn action(failing: bool) -> impl Strategy<Value = Action> {
-    (
-        (0..3_u8, proptest::option::weighted(0.15, 0..STATES)),
-        vec((0..3_usize, 0..MESSAGES), 0..3),
-        proptest::option::weighted(0.3, any::<bool>()),
-        proptest::bool::weighted(0.4),
-        proptest::bool::weighted(0.1),
-        proptest::option::weighted(if failing { 0.03 } else { 1e-9 }, any::<bool>()),
-    )
-        .prop_map(
-            |((rise, goes_to), mut sends, set, answers, observes, fails)| {
-                if goes_to.is_some() {
-                    // What goes round and sends more than it receives has no end.
-                    sends.truncate(1);
-                }
-                Action {
-                    rise,
-                    goes_to,
-                    sends,
-                    set,
-                    answers,
-                    observes,
-                    fails,
-                }
-            },
-        )
-}
-
-fn cell(failing: bool) -> impl Strategy<Value = Cell> {
-    prop_oneof![4 => vec(action(failing), 1), 1 => vec(action(failing), 2..4)]
-}
-
-fn table_node(failing: bool) -> impl Strategy<Value = TableNode> {
-    (
-        cell(false),
-        action(failing),
-        vec(cell(failing), usize::from((STATES + 1) * INPUTS)),
-        proptest::option::of(0..STATES),
-    )
-        .prop_map(|(start, recover, cells, durable)| TableNode {
-            start,
-            recover,
-            cells,
-            durable,
-        })
-}
-
 fn faults() -> impl Strategy<Value = Faults> {
-    let budget = || proptest::option::weighted(0.25, prop_oneof![3 => Just(1_u32), 1 => 2..4_u32]);
-    (
-        budget(),
-        budget(),
-        budget(),
-        proptest::option::weighted(0.15, 0..3_u32),
-        budget(),
-    )
-        .prop_map(|(lost, copied, crashed, restarted, cut)| {
+    let budget = || proptest::option::weighted(0.25, prop_oneof![4 => Just(1_u32), 1 => 2..4_u32]);
+    let restarts_alone = proptest::option::weighted(0.15, 0..3_u32);
+    (budget(), budget(), budget(), restarts_alone, budget()).prop_map(
+        |(lost, copied, crashed, restarted, cut)| {
             let mut all = Faults::none();
             for (budget, make) in [
                 (lost, drops as fn(u32) -> Faults),
@@ -245,59 +85,148 @@ fn faults() -> impl Strategy<Value = Faults> {
                 }
             }
             all
-        })
+        },
+    )
+}
+
+fn scripts() -> impl Strategy<Value = Vec<Script>> {
+    let scripts = prop_oneof![
+        1 => vec(script(), 1),
+        4 => vec(script(), 2),
+        4 => vec(script(), 3),
+        2 => vec(script(), 4),
+        1 => vec(script(), 5),
+    ];
+    let fails = proptest::bool::weighted(0.4);
+    let fails_at_the_start = proptest::bool::weighted(0.03);
+    (scripts, fails, fails_at_the_start).prop_map(|(mut scripts, fails, at_the_start)| {
+        let nodes = scripts.len();
+        for script in &mut scripts {
+            if !fails {
+                script.never_fails();
+            }
+            if !at_the_start {
+                forget_failures(&mut script.start);
+            }
+            // The more nodes there are, the less each of them does.
+            script.start.truncate(if nodes > 3 { 2 } else { 4 });
+            script.rules.truncate([11, 11, 8, 5, 3][nodes - 1]);
+        }
+        scripts
+    })
+}
+
+fn coarse() -> impl Strategy<Value = Coarse> {
+    let coarse = || proptest::bool::weighted(0.1);
+    (coarse(), coarse()).prop_map(|(states, messages)| Coarse { states, messages })
 }
 
 pub(super) fn random_system() -> impl Strategy<Value = RandomSystem> {
-    any::<bool>().prop_flat_map(|failing| {
-        (
-            vec(table_node(failing), 1..4),
-            vec((0..3_usize, vec(0..2_u8, 0..3), any::<bool>()), 0..3),
-            any::<bool>(),
-            proptest::option::weighted(0.2, 1..3_usize),
-            proptest::option::weighted(0.2, 0..2_usize),
-            proptest::option::weighted(0.3, 0..2_u8),
-            proptest::option::weighted(0.3, 0..2_u32),
-            faults(),
-            any::<bool>(),
-            any::<bool>(),
-            prop_oneof![3 => Just(u8::MAX), 1 => 1..=STATES],
-            prop_oneof![4 => Just(u8::MAX), 1 => 1..=STATES],
+    let budget = || proptest::option::weighted(0.25, 0..3_u32);
+    let network = (
+        any::<bool>(),
+        proptest::option::weighted(0.15, 1..3_usize),
+        proptest::option::weighted(0.15, 0..2_usize),
+        proptest::option::weighted(0.3, 0..MESSAGES),
+    );
+    (
+        (scripts(), 0..3_usize),
+        vec((vec(0..CALLS, 0..3), any::<bool>()), 5),
+        network,
+        [budget(), budget(), budget(), budget()],
+        faults(),
+        coarse(),
+        prop_oneof![3 => vec(demand(), 0..3), 1 => vec(demand(), 3..6)],
+        prop_oneof![3 => Just(Vec::new()), 1 => vec(limit(), 1..3)],
+    )
+        .prop_map(
+            |(
+                (scripts, boxed),
+                mut calls,
+                (ordered, capacity, class, notice),
+                budgets,
+                faults,
+                coarse,
+                mut demands,
+                limits,
+            )| {
+                calls.truncate(scripts.len());
+                if scripts.len() > 2 {
+                    calls.iter_mut().skip(1).for_each(|calls| calls.0.clear());
+                }
+                let mut known = Vec::new();
+                demands.retain(|demand| {
+                    let new = !known.contains(demand);
+                    known.push(*demand);
+                    new
+                });
+                RandomSystem {
+                    boxed: boxed.min(scripts.len()),
+                    scripts,
+                    calls,
+                    ordered,
+                    capacity,
+                    class,
+                    notice,
+                    budgets,
+                    faults,
+                    coarse,
+                    demands,
+                    limits,
+                }
+            },
         )
-            .prop_map(
-                |(
-                    nodes,
-                    calls,
-                    ordered,
-                    capacity,
-                    class,
-                    notice,
-                    tick_budget,
-                    faults,
-                    deadlock,
-                    watches_messages,
-                    forbidden,
-                    inside,
-                )| RandomSystem {
-                    nodes,
-                    calls,
-                    ordered,
-                    capacity,
-                    class,
-                    notice,
-                    tick_budget,
-                    faults,
-                    deadlock,
-                    watches_messages,
-                    forbidden,
-                    inside,
-                },
-            )
+}
+
+/// The same with properties of node states alone: those that a search of parts can judge.
+pub(super) fn random_system_of_nodes() -> impl Strategy<Value = RandomSystem> {
+    random_system().prop_map(|mut system| {
+        system
+            .demands
+            .retain(|demand| !demand.looks_at_the_network());
+        system
     })
 }
 
 impl RandomSystem {
-    pub(super) fn network(&self) -> Network<u8> {
+    /// Nodes on an unordered network, where nothing is called, nothing goes wrong, and nothing is asked of them.
+    pub(super) fn of(scripts: impl Into<Vec<Script>>) -> Self {
+        let scripts = scripts.into();
+        Self {
+            boxed: 0,
+            calls: vec![(Vec::new(), false); scripts.len()],
+            scripts,
+            ordered: false,
+            capacity: None,
+            class: None,
+            notice: None,
+            budgets: Default::default(),
+            faults: Faults::none(),
+            coarse: Coarse::default(),
+            demands: Vec::new(),
+            limits: Vec::new(),
+        }
+    }
+
+    pub(super) fn is_boxed(&self, node: usize) -> bool {
+        node >= self.scripts.len() - self.boxed
+    }
+
+    /// Whether deadlock or a property of messages is judged.
+    pub(super) fn looks_at_the_network(&self) -> bool {
+        self.demands
+            .iter()
+            .any(|demand| demand.looks_at_the_network())
+    }
+
+    pub(super) fn word(&self, kind: u8) -> Word {
+        Word {
+            kind,
+            coarse: self.coarse.messages,
+        }
+    }
+
+    fn network(&self) -> Network<Word> {
         let mut network = if self.ordered {
             Network::ordered()
         } else {
@@ -307,10 +236,10 @@ impl RandomSystem {
             network = network.capacity(capacity);
         }
         if let Some(capacity) = self.class {
-            network = network.capacity_of("zeros", capacity, |msg| *msg == 0);
+            network = network.capacity_of("zeros", capacity, |word: &Word| word.kind == 0);
         }
         if let Some(notice) = self.notice {
-            network = network.reconnects_with(notice);
+            network = network.reconnects_with(self.word(notice));
         }
         network
     }
@@ -319,109 +248,42 @@ impl RandomSystem {
     pub(super) fn is_followed_exactly(&self) -> bool {
         let limited = self.capacity.is_some() || self.class.is_some();
         let crashes = self.faults.budget(FaultKind::Crash) > 0;
-        self.inside == u8::MAX && !(limited || self.ordered && crashes)
+        self.limits.is_empty() && !(limited || self.ordered && crashes)
     }
 
-    fn cluster(&self) -> Cluster<TableNode> {
-        let mut cluster = Cluster::new(self.nodes.len(), |id| self.nodes[id.0].clone())
+    fn cluster(&self) -> Cluster<AnyNode> {
+        let node = |id: NodeId| Plain {
+            script: self.scripts[id.0].clone(),
+            coarse: self.coarse,
+        };
+        let mut cluster = Cluster::new(self.scripts.len() - self.boxed, node)
+            .and(self.boxed, |id| Boxed(node(id)))
             .network(self.network())
             .faults(self.faults);
-        for (node, calls, in_turn) in &self.calls {
-            let node = node % self.nodes.len();
+        for (id, (calls, in_turn)) in self.calls.iter().enumerate() {
+            let calls = calls.iter().map(|&call| self.word(call));
             cluster = if *in_turn {
-                cluster.calls_in_turn(node, calls.clone())
+                cluster.calls_in_turn(id, calls)
             } else {
-                cluster.calls(node, calls.clone())
+                cluster.calls(id, calls)
             };
         }
-        if let Some(budget) = self.tick_budget {
-            cluster = cluster.timer_budget(TICK, budget);
+        for (timer, budget) in TIMERS.into_iter().zip(self.budgets) {
+            if let Some(times) = budget {
+                cluster = cluster.timer_budget(timer, times);
+            }
         }
-        cluster
+        cluster.serializable()
     }
 
-    pub(super) fn check(&self) -> Check<Cluster<TableNode>> {
-        let cluster = self.cluster();
-        let (forbidden, inside) = (self.forbidden, self.inside);
-        let mut check = Check::new(cluster)
-            .always("not forbidden", move |s| {
-                s.nodes().all(|&state| state != forbidden)
-            })
-            .within("inside", move |s| s.nodes().all(|&state| state < inside));
-        if self.deadlock {
-            check = check.deadlock_free();
+    pub(super) fn check(&self) -> Check<Cluster<AnyNode>> {
+        let mut check = Check::new(self.cluster()).named("random");
+        for demand in &self.demands {
+            check = demand.add_to(check, self.scripts.len());
         }
-        if self.watches_messages {
-            check = check.always_with_messages("anything goes", |_, _| true);
+        for limit in &self.limits {
+            check = limit.add_to(check);
         }
         check
-    }
-
-    /// A check of node states alone, with properties of every kind that a search of parts tells apart.
-    pub(super) fn check_of_nodes(&self, judged: Judged) -> Check<Cluster<TableNode>> {
-        let check = Check::new(self.cluster());
-        let (forbidden, inside) = (self.forbidden, self.inside);
-        match judged {
-            Judged::Whole => check
-                .always("not forbidden", move |s| {
-                    s.nodes().all(|&state| state != forbidden)
-                })
-                .within("inside", move |s| s.nodes().all(|&state| state < inside)),
-            Judged::WholeBound => check
-                .always_for_each("not forbidden", move |node| {
-                    node.state() != Some(&forbidden)
-                })
-                .within("not all far", move |s| {
-                    s.nodes().any(|&state| state < inside)
-                }),
-            Judged::Each => check
-                .always_for_each("not forbidden", move |node| {
-                    node.state() != Some(&forbidden)
-                })
-                .within_for_each("inside", move |node| {
-                    node.state().is_none_or(|&state| state < inside)
-                })
-                .reachable_for_some("somebody moves", |node| {
-                    node.state().is_some_and(|&state| state > 0)
-                }),
-            Judged::Pairs => check
-                .always_compatible(
-                    "not both forbidden",
-                    move |node| {
-                        node.state()
-                            .copied()
-                            .filter(|&state| state + 1 >= forbidden)
-                    },
-                    move |one, two| (one, two) != (&forbidden, &(forbidden - 1)),
-                )
-                .within_for_each("inside", move |node| {
-                    node.state().is_none_or(|&state| state < inside)
-                }),
-            Judged::PairsBound => check
-                .always_agree("agree", move |node| {
-                    node.state().copied().filter(|&state| state >= forbidden)
-                })
-                .within("not all far", move |s| {
-                    s.nodes().any(|&state| state < inside)
-                }),
-            Judged::Mixed => check
-                .always_agree("agree", |node| {
-                    node.state().copied().filter(|&state| state >= STATES)
-                })
-                .always_for_each("not forbidden", move |node| {
-                    node.state() != Some(&forbidden)
-                })
-                .reachable_for_some("all the way", |node| node.state() == Some(&STATES))
-                .reachable("all move", |s| s.nodes().all(|&state| state > 0))
-                .within_for_each("inside", move |node| {
-                    node.state().is_none_or(|&state| state < inside)
-                }),
-            Judged::Reached => check.reachable("all move", |s| s.nodes().all(|&state| state > 0)),
-            Judged::ReachedSome => check
-                .reachable_for_some("down", |node| node.state().is_none())
-                .within("not all far", move |s| {
-                    s.nodes().any(|&state| state < inside)
-                }),
-        }
     }
 }

@@ -7,9 +7,9 @@ use std::panic::Location;
 
 pub(super) use network::address;
 
-use super::model::{EventId, GONE, Model};
+use super::model::{EventId, GONE, MOVED, Model};
 use super::names::Names;
-use super::operation::{Action, ObjectId, ProcessId, ThreadId, Ways};
+use super::operation::{Action, Counted, ObjectId, ProcessId, ThreadId, Ways};
 use super::state::State;
 use crate::trace::Step;
 
@@ -105,6 +105,7 @@ fn object(state: &State, id: ObjectId, names: &Names) -> String {
         Model::Pipe(_) => "connection",
         Model::Process { .. } => "process",
         Model::Faults(_) => "faults",
+        Model::Counted { .. } => "Arc",
     };
     let Some(made) = object.made else {
         return format!("a {what}");
@@ -148,7 +149,7 @@ pub(super) fn last_step(state: &State, names: &Names) -> Step {
         }
         Action::Unlock(_) | Action::WriteUnlock(_) | Action::ReadUnlock => format!("unlocks {it}"),
         Action::Downgrade(_) => format!("goes on with {it} as a reader"),
-        Action::Wait => format!("begins to wait at {it}"),
+        Action::Wait { .. } => format!("begins to wait at {it}"),
         Action::Wake { .. } if come => format!("is woken at {it}"),
         Action::Wake { .. } if event.way == Ways::TIMEOUT => {
             format!("has waited at {it} for as long as it wanted")
@@ -207,6 +208,24 @@ pub(super) fn last_step(state: &State, names: &Names) -> Step {
         Action::Crash if succeeds => format!("crashes {it}"),
         Action::Crash => format!("comes too late to crash {it}"),
         Action::Suffer(harm) => network::suffered(harm, event.way, &names.of(event.thread)),
+        Action::Own => format!("makes the value of {it}"),
+        Action::Retain(Counted::Strong) => format!("clones {it}"),
+        Action::Retain(Counted::Weak) => format!("makes a weak reference to {it}"),
+        Action::Release(Counted::Strong) if succeeds => format!("drops {it}, the last one"),
+        Action::Release(Counted::Strong) => format!("drops {it}, which others still have"),
+        Action::Release(Counted::Weak) => format!("drops a weak reference to {it}"),
+        Action::ReadCount => format!("reads a count of {it}"),
+        Action::Upgrade if succeeds => format!("upgrades a weak reference to {it}"),
+        Action::Upgrade => format!("finds that nobody has {it} any more"),
+        Action::Unwrap | Action::IntoInner if succeeds => format!("takes the value out of {it}"),
+        Action::MakeUnique if answer == MOVED => {
+            format!("moves the value of {it} away from weak references")
+        }
+        Action::Unwrap | Action::Unique | Action::MakeUnique if !succeeds => {
+            format!("finds that others have {it}")
+        }
+        Action::Unwrap | Action::IntoInner => format!("drops {it}, which others still have"),
+        Action::Unique | Action::MakeUnique => format!("finds that nobody else has {it}"),
         Action::Choose(count) => format!("chooses {} of {count}", event.way),
         Action::Yield => match &state.thread(event.thread).values {
             Some((_, time)) => format!("sleeps for {time}"),

@@ -173,11 +173,45 @@ impl Channel {
     /// The receipt that has made room for the last message.
     fn room_made_by(&mut self) -> Option<EventId> {
         let room = self.room.filter(|&room| room > 0)? as u64;
-        let which = self.offered.checked_sub(room + 1)?;
+        let which = self.offered.checked_sub(room)?.checked_sub(1)?;
         let first = self.taken - self.received.len() as u64;
         let at = which.checked_sub(first)? as usize;
         let event = self.received.get(at).copied()?;
         self.received.drain(..at);
         Some(event)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_channel_may_have_room_for_all_that_can_be_counted() {
+        for room in [usize::MAX - 1, usize::MAX] {
+            let mut channel = Channel::new(Some(room));
+            let sender = ThreadId(0);
+            for event in 0..3 {
+                assert!(channel.allows(sender, Action::Send, Ways::COME));
+                let sent = channel.perform(sender, Action::Send, Ways::COME, 2 * event);
+                // Nobody had to make room for it.
+                assert_eq!(sent, Outcome::SUCCESS);
+                let receive = Action::Receive { timed: false };
+                let received = channel.perform(ThreadId(1), receive, Ways::COME, 2 * event + 1);
+                assert_eq!(received, Outcome::SUCCESS.after(Some(2 * event)));
+            }
+        }
+    }
+
+    #[test]
+    fn a_message_comes_after_the_receipt_that_has_made_room_for_it() {
+        let mut channel = Channel::new(Some(1));
+        let send = |channel: &mut Channel, event| {
+            channel.perform(ThreadId(0), Action::Send, Ways::COME, event)
+        };
+        assert_eq!(send(&mut channel, 0), Outcome::SUCCESS);
+        assert!(!channel.allows(ThreadId(0), Action::Send, Ways::COME));
+        channel.perform(ThreadId(1), Action::TryReceive, Ways::COME, 1);
+        assert_eq!(send(&mut channel, 2), Outcome::SUCCESS.after(Some(1)));
     }
 }

@@ -8,8 +8,10 @@ pub(crate) struct Condvar {
     waiting: Vec<ThreadId>,
     /// Who has been notified and has not gone on, and by which event.
     notified: Vec<(ThreadId, EventId)>,
-    /// How often somebody may still wake up for no reason.
+    /// How many spurious wake-ups are left,
     spurious: u32,
+    /// and who of those that wait may have one.
+    restless: Vec<ThreadId>,
 }
 
 impl Condvar {
@@ -21,14 +23,16 @@ impl Condvar {
     }
 
     pub(super) fn allows(&self, thread: ThreadId, action: Action, way: Way) -> bool {
-        let Action::Wake { timed } = action else {
-            return true;
+        let timed = match action {
+            Action::Wake { timed } => timed,
+            Action::Wait { .. } => return way == Ways::COME || self.spurious > 0,
+            _ => return true,
         };
         let notified = self.notified.iter().any(|&(other, _)| other == thread);
         match way {
             Ways::COME => notified,
             Ways::TIMEOUT => !notified && timed,
-            _ => !notified && self.spurious > 0,
+            _ => !notified && self.restless.contains(&thread),
         }
     }
 
@@ -45,8 +49,12 @@ impl Condvar {
         event: EventId,
     ) -> Outcome {
         match action {
-            Action::Wait => {
+            Action::Wait { .. } => {
                 self.waiting.push(thread);
+                if way == Ways::SPURIOUS {
+                    self.spurious -= 1;
+                    self.restless.push(thread);
+                }
                 Outcome::SUCCESS
             }
             Action::NotifyOne => {
@@ -63,19 +71,15 @@ impl Condvar {
                 self.notified.extend(waiting.map(|waiter| (waiter, event)));
                 Outcome::of(notified > 0)
             }
-            _ if way == Ways::COME => {
-                let at = self.notified.iter().position(|&(other, _)| other == thread);
-                let (_, by) = self
-                    .notified
-                    .swap_remove(at.expect("only who was notified wakes"));
-                Outcome::answer(way).after(Some(by))
-            }
             _ => {
                 self.waiting.retain(|&waiter| waiter != thread);
-                if way == Ways::SPURIOUS {
-                    self.spurious -= 1;
-                }
-                Outcome::answer(way)
+                self.restless.retain(|&other| other != thread);
+                let notified = self.notified.iter().position(|&(other, _)| other == thread);
+                // There is none in an execution that repeats another one without the notification.
+                let by = notified
+                    .filter(|_| way == Ways::COME)
+                    .map(|at| self.notified.swap_remove(at).1);
+                Outcome::answer(way).after(by)
             }
         }
     }

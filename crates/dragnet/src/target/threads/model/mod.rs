@@ -12,7 +12,7 @@ mod pipe;
 use std::rc::Rc;
 
 use super::super::nodes::Faults;
-use super::operation::{Action, ProcessId, ThreadId, Way, Ways};
+use super::operation::{Action, Counted, ProcessId, ThreadId, Way, Ways};
 use barrier::Barrier;
 use channel::Channel;
 use condvar::Condvar;
@@ -53,6 +53,13 @@ pub(crate) enum Model {
     },
     /// What may still go wrong.
     Faults(Budgets),
+    /// The reference counts of a value.
+    Counted {
+        strong: u32,
+        weak: u32,
+        /// Whether dropping the value can do anything.
+        destructs: bool,
+    },
 }
 
 /// How a process has come to its end.
@@ -102,6 +109,11 @@ impl Outcome {
             ..self
         }
     }
+
+    /// Whether the other end of a channel is gone.
+    pub(crate) fn is_gone(self) -> bool {
+        self.answer == GONE
+    }
 }
 
 impl Model {
@@ -149,6 +161,15 @@ impl Model {
 
     pub(crate) fn faults(faults: &Faults) -> Self {
         Self::Faults(Budgets::new(faults))
+    }
+
+    /// The counts of a value that has so many owners.
+    pub(crate) fn counted(owners: u32, destructs: bool) -> Self {
+        Self::Counted {
+            strong: owners,
+            weak: 0,
+            destructs,
+        }
     }
 
     /// Whether an operation of a thread can happen now in a certain way.
@@ -324,7 +345,57 @@ impl Model {
                 Action::Suffer(harm) => budgets.perform(harm, way),
                 _ => Outcome::SUCCESS,
             },
+            Self::Counted { strong, weak, .. } => match action {
+                Action::Own | Action::Retain(Counted::Strong) => {
+                    *strong += 1;
+                    Outcome::SUCCESS
+                }
+                Action::Retain(Counted::Weak) => {
+                    *weak += 1;
+                    Outcome::SUCCESS
+                }
+                Action::Release(Counted::Weak) => {
+                    *weak = weak.saturating_sub(1);
+                    Outcome::FAILURE
+                }
+                Action::Release(Counted::Strong) | Action::IntoInner => {
+                    *strong = strong.saturating_sub(1);
+                    Outcome::of(*strong == 0)
+                }
+                Action::Upgrade => {
+                    let owned = *strong > 0;
+                    *strong += u32::from(owned);
+                    Outcome::of(owned)
+                }
+                Action::Unwrap => {
+                    let alone = *strong == 1;
+                    *strong -= u32::from(alone);
+                    Outcome::of(alone)
+                }
+                Action::MakeUnique => match (*strong, *weak) {
+                    (1, 0) => Outcome::SUCCESS,
+                    (1, _) => {
+                        *strong = 0;
+                        Outcome::answer(MOVED)
+                    }
+                    _ => Outcome::FAILURE,
+                },
+                Action::Unique => Outcome::of(*strong == 1 && *weak == 0),
+                _ => Outcome::SUCCESS,
+            },
         }
+    }
+
+    /// Whether a value has one owner, and dropping it can do something.
+    pub(crate) fn is_last_owned(&self) -> bool {
+        matches!(
+            self,
+            Self::Counted {
+                strong: 1,
+                destructs: true,
+                ..
+            }
+        )
     }
 
     /// Who holds it, if it can be held and is.
@@ -348,6 +419,9 @@ impl Model {
 
 /// What a thread is told when the other end of a channel is gone.
 pub(crate) const GONE: u32 = 2;
+
+/// What a thread is told when it has moved a value away from those who know of it.
+pub(crate) const MOVED: u32 = 2;
 
 /// What a thread is told when a connection was broken from outside.
 pub(crate) const RESET: u32 = 3;

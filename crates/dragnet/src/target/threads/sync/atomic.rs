@@ -1,6 +1,7 @@
 //! Atomic values, with the names and signatures of `std::sync::atomic`.
 //!
-//! Under a check every operation is sequentially consistent, whatever its ordering says.
+//! Under a check every operation is sequentially consistent, whatever its ordering says. Orderings decide what is a data race
+//! on a [checked cell](crate::cell).
 //!
 //! An atomic value is larger than what it holds, so what `std` has to treat plain memory as one is missing: `from_ptr`.
 
@@ -13,17 +14,28 @@ pub use std::sync::atomic::Ordering;
 
 use super::guarded::placed;
 use crate::target::threads::handle::Handle;
+use crate::target::threads::happens_before::Atomic;
 use crate::target::threads::model::Model;
 use crate::target::threads::operation::Action;
 use crate::target::threads::world;
 
-/// Orders what comes before and after it. Under a check everything is ordered as it is.
+/// Orders what comes before and after it. Under a check that matters to data races alone: all else is ordered as it is.
+///
+/// # Panics
+/// When the ordering is `Relaxed`, as in `std`.
 pub fn fence(order: Ordering) {
-    match world::current() {
-        None => real::fence(order),
-        Some(world) if order != SeqCst => world.add_weakly_ordered(),
-        Some(_) => {}
+    assert!(
+        order != Ordering::Relaxed,
+        "there is no such thing as a relaxed fence"
+    );
+    let Some(world) = world::current() else {
+        real::fence(order);
+        return;
+    };
+    if order != SeqCst {
+        world.add_weakly_ordered();
     }
+    world.fence(order);
 }
 
 /// Keeps the compiler from moving anything across it.
@@ -37,8 +49,47 @@ trait Value {
 
     fn get(&self) -> Self::Plain;
 
+    /// Another value instead of the present one.
+    fn set_bits(&self, bits: u64);
+
+    fn bits(value: Self::Plain) -> u64;
+
     /// The value as a person can read it.
     fn show(value: Self::Plain) -> String;
+}
+
+/// A plain value as a number.
+trait Bits: Sized {
+    fn to_bits(self) -> u64;
+    fn from_bits(bits: u64) -> Self;
+}
+
+macro_rules! bits {
+    ($($type:ty),*) => {
+        $(
+            impl Bits for $type {
+                fn to_bits(self) -> u64 {
+                    self as u64
+                }
+
+                fn from_bits(bits: u64) -> Self {
+                    bits as Self
+                }
+            }
+        )*
+    };
+}
+
+bits!(u8, u16, u32, u64, usize, i8, i16, i32, i64, isize);
+
+impl Bits for bool {
+    fn to_bits(self) -> u64 {
+        self.into()
+    }
+
+    fn from_bits(bits: u64) -> Self {
+        bits != 0
+    }
 }
 
 /// Waits for the operation's turn, and does it.
@@ -48,20 +99,28 @@ fn operate<A: Value, R>(
     value: &A,
     action: Action,
     orders: &[Ordering],
-    operation: impl FnOnce(&A) -> R,
+    operation: impl FnOnce(&A) -> (R, Atomic),
 ) -> R {
     let Some(world) = world::current() else {
         handle.used_outside();
-        return operation(value);
+        return operation(value).0;
     };
     if orders.iter().any(|&order| order != SeqCst) {
         world.add_weakly_ordered();
     }
     world.operate(handle, || Model::Memory, action, Location::caller());
     let value = placed(handle, value);
+    if world.is_forced()
+        && let Some(forced) = world.forced(A::bits(value.get()))
+    {
+        value.set_bits(forced);
+    }
     let before = value.get();
-    let result = operation(value);
+    let (result, atomic) = operation(value);
     let after = value.get();
+    if world.follows_races() {
+        world.order(handle, atomic, A::bits(before));
+    }
     if action != Action::Load && before == after {
         world.changed_nothing();
     }
@@ -94,19 +153,19 @@ macro_rules! atomic {
             /// Reads it.
             #[track_caller]
             pub fn load(&self, order: Ordering) -> $type {
-                operate(&self.handle, &self.value, Action::Load, &[order], |value| value.load(order))
+                operate(&self.handle, &self.value, Action::Load, &[order], |value| (value.load(order), Atomic::Load(order)))
             }
 
             /// Writes it.
             #[track_caller]
             pub fn store(&self, value: $type, order: Ordering) {
-                operate(&self.handle, &self.value, Action::Store, &[order], |this| this.store(value, order));
+                operate(&self.handle, &self.value, Action::Store, &[order], |this| (this.store(value, order), Atomic::Store(order)));
             }
 
             /// Writes it, and says what it was.
             #[track_caller]
             pub fn swap(&self, value: $type, order: Ordering) -> $type {
-                operate(&self.handle, &self.value, Action::Modify, &[order], |this| this.swap(value, order))
+                operate(&self.handle, &self.value, Action::Modify, &[order], |this| (this.swap(value, order), Atomic::Modify(order)))
             }
 
             /// Writes it if it is `current`, and says what it was.
@@ -120,7 +179,12 @@ macro_rules! atomic {
             ) -> Result<$type, $type> {
                 let orders = &[success, failure];
                 operate(&self.handle, &self.value, Action::Modify, orders, |value| {
-                    value.compare_exchange(current, new, success, failure)
+                    let swapped = value.compare_exchange(current, new, success, failure);
+                    let atomic = match swapped {
+                        Ok(_) => Atomic::Modify(success),
+                        Err(_) => Atomic::Load(failure),
+                    };
+                    (swapped, atomic)
                 })
             }
 
@@ -224,7 +288,7 @@ macro_rules! modifiers {
                 #[doc = concat!("Like [`std::sync::atomic::", stringify!($name), "::", stringify!($method), "`].")]
                 #[track_caller]
                 pub fn $method(&self, value: $type, order: Ordering) -> $type {
-                    operate(&self.handle, &self.value, Action::Modify, &[order], |this| this.$method(value, order))
+                    operate(&self.handle, &self.value, Action::Modify, &[order], |this| (this.$method(value, order), Atomic::Modify(order)))
                 }
             )*
         }
@@ -234,6 +298,14 @@ macro_rules! modifiers {
 
             fn get(&self) -> $type {
                 self.load(SeqCst)
+            }
+
+            fn set_bits(&self, bits: u64) {
+                self.store(<$type>::from_bits(bits), SeqCst);
+            }
+
+            fn bits(value: $type) -> u64 {
+                value.to_bits()
             }
 
             fn show(value: $type) -> String {
@@ -282,6 +354,14 @@ impl<T> Value for real::AtomicPtr<T> {
 
     fn get(&self) -> *mut T {
         self.load(SeqCst)
+    }
+
+    fn set_bits(&self, bits: u64) {
+        self.store(std::ptr::without_provenance_mut(bits as usize), SeqCst);
+    }
+
+    fn bits(value: *mut T) -> u64 {
+        value.addr() as u64
     }
 
     /// Where it points to is different each time.

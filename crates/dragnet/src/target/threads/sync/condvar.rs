@@ -93,7 +93,8 @@ impl Condvar {
             };
         };
         // To line up before the mutex is let go is as good as both at once: nobody else can tell.
-        self.operate(world, Action::Wait, at);
+        let spurious = world.spurious_wakeups() > 0;
+        self.operate(world, Action::Wait { spurious }, at);
         drop(guard);
         let wake = Action::Wake {
             timed: time.is_some(),

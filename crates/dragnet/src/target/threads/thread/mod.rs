@@ -49,7 +49,8 @@ impl Builder {
         self
     }
 
-    /// How large its stack is. Under a check every thread has the stack that the check gives it.
+    /// How large its stack is at least. Under a check a thread has as much as it asks for here or as the check gives every
+    /// thread (`Threads::stack_size`), whichever is more.
     pub fn stack_size(mut self, bytes: usize) -> Self {
         self.stack_size = Some(bytes);
         self
@@ -67,7 +68,7 @@ impl Builder {
                 .spawn(body)
                 .map(|real| JoinHandle(Kind::Real(Thread::of(real.thread()), real)));
         };
-        Ok(JoinHandle(Kind::Ours(Child::start(world, self.name, body))))
+        Ok(JoinHandle(Kind::Ours(Child::start(world, self, body))))
     }
 
     fn real(self) -> std::thread::Builder {
@@ -104,7 +105,7 @@ struct Child<T> {
 
 impl<T> Child<T> {
     /// The caller makes sure that what `body` borrows lives as long as the thread.
-    fn start<'a, F>(world: &World, name: Option<String>, body: F) -> Self
+    fn start<'a, F>(world: &World, builder: Builder, body: F) -> Self
     where
         F: FnOnce() -> T + 'a,
         T: 'a,
@@ -123,7 +124,8 @@ impl<T> Child<T> {
         // SAFETY: executions take threads apart before those that they borrow from, youngest first, and a scope does not
         // end before its threads have.
         let body: Box<dyn FnOnce() + 'static> = unsafe { std::mem::transmute(body) };
-        let id = world.spawn(name.clone(), body);
+        let Builder { name, stack_size } = builder;
+        let id = world.spawn(name.clone(), stack_size, body);
         Self {
             thread: Thread::ours(world, id, name),
             packet,

@@ -96,17 +96,17 @@ impl<'scope> Scope<'scope, '_> {
     {
         match self.real {
             Some(real) => ScopedJoinHandle(Kind::real(real.spawn(body))),
-            None => self.start(None, body),
+            None => self.start(Builder::new(), body),
         }
     }
 
-    fn start<F, T>(&'scope self, name: Option<String>, body: F) -> ScopedJoinHandle<'scope, T>
+    fn start<F, T>(&'scope self, builder: Builder, body: F) -> ScopedJoinHandle<'scope, T>
     where
         F: FnOnce() -> T + Send + 'scope,
         T: Send + 'scope,
     {
         let world = world::current().expect("the scope was made in an execution");
-        let child = Arc::new(Child::start(world, name, body));
+        let child = Arc::new(Child::start(world, builder, body));
         let known: Arc<dyn Joinable + Send + Sync + 'scope> = child.clone();
         self.children
             .lock()
@@ -133,7 +133,7 @@ impl Builder {
                 let started = self.real().spawn_scoped(real, body);
                 started.map(|real| ScopedJoinHandle(Kind::real(real)))
             }
-            None => Ok(scope.start(self.name, body)),
+            None => Ok(scope.start(self, body)),
         }
     }
 }

@@ -1,0 +1,188 @@
+//! Steps of direct systems and properties, as far as they may [not return](crate::step_guard).
+
+use std::marker::PhantomData;
+use std::ptr;
+use std::sync::atomic::{AtomicPtr, Ordering};
+
+use super::walk::Next;
+use crate::panics;
+use crate::step_guard;
+use crate::system::System;
+use crate::trace::{Fingerprint, Key};
+
+/// The successor of `state`; a panic on the way is a failure.
+#[inline]
+pub(super) fn next<S: System>(system: &S, state: &S::State, event: &S::Event) -> Next<S::State> {
+    let part = Part::Next(event);
+    panics::catch(|| guarded(system, state, part, || system.next(state, event)))
+        .and_then(|next| next)
+}
+
+/// The initial states.
+pub(super) fn initial<S: System>(system: &S) -> Vec<S::State> {
+    match system.guards_steps() {
+        true => system.initial(),
+        false => step_guard::run(&InitialStep, || system.initial()),
+    }
+}
+
+/// A direct system makes its initial states.
+struct InitialStep;
+
+impl step_guard::Step for InitialStep {
+    fn key(&self) -> u64 {
+        Fingerprint::of("initial", Key::default()).0
+    }
+
+    fn describe(&self) -> String {
+        "the initial states".to_owned()
+    }
+
+    fn owner(&self) -> &str {
+        "the system"
+    }
+}
+
+/// The events of `state`, added to `events`.
+#[inline]
+pub(super) fn list_events<S: System>(system: &S, state: &S::State, events: &mut Vec<S::Event>) {
+    guarded(system, state, Part::Events, || system.events(state, events));
+}
+
+/// Runs code of a direct system as a [step](step_guard) that may not return. Other targets look after their steps
+/// themselves, at a finer grain.
+#[inline]
+pub(super) fn guarded<S: System, R>(
+    system: &S,
+    state: &S::State,
+    part: Part<'_, S::Event>,
+    code: impl FnOnce() -> R,
+) -> R {
+    match system.guards_steps() {
+        true => code(),
+        false => step_guard::run(
+            &GuardedStep {
+                system,
+                state,
+                part,
+            },
+            code,
+        ),
+    }
+}
+
+/// Code of the program under test that runs on a state.
+pub(super) struct GuardedStep<'a, S: System> {
+    pub(super) system: &'a S,
+    pub(super) state: &'a S::State,
+    pub(super) part: Part<'a, S::Event>,
+}
+
+/// What runs on a state.
+#[derive(Clone, Copy)]
+pub(super) enum Part<'a, E> {
+    Successors,
+    Events,
+    Next(&'a E),
+    Properties,
+    Property(&'a str),
+    Bounds,
+    Waiting,
+}
+
+impl<S: System> step_guard::Step for GuardedStep<'_, S> {
+    fn key(&self) -> u64 {
+        let state = self.system.fingerprint(self.state, Key::default());
+        let part = match self.part {
+            Part::Successors => "successors".to_owned(),
+            Part::Events => "events".to_owned(),
+            Part::Next(event) => format!("next {event:?}"),
+            Part::Properties => "properties".to_owned(),
+            Part::Property(name) => format!("property {name}"),
+            Part::Bounds => "bounds".to_owned(),
+            Part::Waiting => "waiting".to_owned(),
+        };
+        Fingerprint::of(&(state.0, part), Key::default()).0
+    }
+
+    fn describe(&self) -> String {
+        let state = self.system.introduce(self.state).join(", ");
+        let state = match state.char_indices().nth(LONGEST_DESCRIPTION) {
+            Some((end, _)) => format!("{}…", &state[..end]),
+            None => state,
+        };
+        match self.part {
+            Part::Successors => format!("the successors of {state}"),
+            Part::Events => format!("the events of {state}"),
+            Part::Next(event) => format!("{event:?} in {state}"),
+            Part::Properties => format!("the properties, judged in {state}"),
+            Part::Property(name) => format!("`{name}`, judged in {state}"),
+            Part::Bounds => format!("a bound, judged in {state}"),
+            Part::Waiting => format!("what waits in {state}"),
+        }
+    }
+
+    fn owner(&self) -> &str {
+        match self.part {
+            Part::Successors | Part::Events | Part::Next(_) | Part::Waiting => "the system",
+            Part::Properties | Part::Bounds => "a property",
+            Part::Property(name) => name,
+        }
+    }
+}
+
+/// Properties that are judged on one state after the other.
+pub(super) struct JudgedBatch<'a, S: System> {
+    system: &'a S,
+    /// The state at hand, which is there for longer than this.
+    state: AtomicPtr<S::State>,
+    lifetime: PhantomData<&'a S::State>,
+}
+
+impl<'a, S: System> JudgedBatch<'a, S> {
+    pub(super) fn new(system: &'a S) -> Self {
+        Self {
+            system,
+            state: AtomicPtr::new(ptr::null_mut()),
+            lifetime: PhantomData,
+        }
+    }
+
+    /// Goes on with another state.
+    #[inline]
+    pub(super) fn judge(&self, state: &'a S::State) {
+        let state = ptr::from_ref(state).cast_mut();
+        self.state.store(state, Ordering::Relaxed);
+    }
+
+    /// The state at hand.
+    pub(super) fn judged(&self) -> Option<&'a S::State> {
+        // SAFETY: it is set from a reference that is good for the lifetime.
+        unsafe { self.state.load(Ordering::Relaxed).as_ref() }
+    }
+
+    fn step(&self) -> Option<GuardedStep<'a, S>> {
+        Some(GuardedStep {
+            system: self.system,
+            state: self.judged()?,
+            part: Part::Properties,
+        })
+    }
+}
+
+impl<S: System> step_guard::Step for JudgedBatch<'_, S> {
+    fn key(&self) -> u64 {
+        self.step().map_or(0, |step| step.key())
+    }
+
+    fn describe(&self) -> String {
+        self.step().map_or_else(String::new, |step| step.describe())
+    }
+
+    fn owner(&self) -> &str {
+        "a property"
+    }
+}
+
+/// How many characters of a state a description of a step has at most.
+const LONGEST_DESCRIPTION: usize = 300;
