@@ -240,7 +240,10 @@ proptest! {
         all.dedup();
         if !all.is_empty() {
             for workers in [1, 2] {
-                let (_, found) = endings(&program, Reduction::Optimal, workers);
+                let (_, mut found) = endings(&program, Reduction::Optimal, workers);
+                // A sleeping drop that has become the last is woken before it is known whether its destructor comes to an
+                // operation, so a trace can be run twice.
+                found.dedup();
                 prop_assert_eq!(&found, &all, "{} workers", workers);
             }
         }
