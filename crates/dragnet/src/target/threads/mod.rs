@@ -262,12 +262,6 @@ impl Target for Threads {
     }
 
     fn objection(&self) -> Option<String> {
-        if cfg!(panic = "abort") {
-            return Some(
-                "threads are taken out of an execution by unwinding: build with panic = \"unwind\""
-                    .to_owned(),
-            );
-        }
         let parted = self.setting.faults.budget(FaultKind::Partition) > 0;
         parted.then(|| {
             "processes are not parted from each other; `drops` loses their datagrams, and `resets` breaks their connections"
