@@ -5,16 +5,15 @@
 //! hundreds of states.
 
 use std::cell::Cell;
+use std::mem;
 use std::panic::{self, AssertUnwindSafe};
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Condvar, Mutex, MutexGuard};
 use std::thread::{self, Scope};
-use std::{hint, mem};
 
 use super::quiet;
+use crate::weave::{AtomicU64, AtomicUsize, Condvar, Mutex, Ordering, spin_loop};
 
 /// How often a thread looks before it goes to sleep: for some tens of microseconds.
-const LOOKS: u32 = 1 << 12;
+const LOOKS: u32 = if cfg!(loom) { 1 } else { 1 << 12 };
 
 /// The threads of a search, led by the one that has this. They start when there is work for more than one.
 pub(super) struct Crew<'scope, 'env, T, W> {
@@ -42,12 +41,7 @@ pub(super) fn with_crew<T: Send, R, W: Fn(usize) -> T + Sync>(
     work: W,
     lead: impl for<'scope, 'env> FnOnce(&Crew<'scope, 'env, T, W>) -> R,
 ) -> R {
-    let meeting = Meeting {
-        round: AtomicU64::new(0),
-        busy: AtomicUsize::new(0),
-        brought: Mutex::new(Vec::new()),
-        changed: Condvar::new(),
-    };
+    let meeting = Meeting::new();
     thread::scope(|scope| {
         // Also when something panics on the way.
         let _over = Over(&meeting);
@@ -74,12 +68,9 @@ impl<T: Send, W: Fn(usize) -> T + Sync> Crew<'_, '_, T, W> {
                 quiet::spawn_worker(self.scope, move || meeting.serve(worker, work));
             }
         }
-        let meeting = self.meeting;
-        meeting.busy.store(self.workers - 1, Ordering::Relaxed);
-        meeting.change(|| _ = meeting.round.fetch_add(1, Ordering::Release));
+        self.meeting.begin(self.workers - 1);
         let own = (self.work)(0);
-        meeting.wait_until(|| meeting.busy.load(Ordering::Acquire) == 0);
-        let mut brought = mem::take(&mut *meeting.brought.lock().unwrap());
+        let mut brought = self.meeting.end();
         brought.sort_by_key(|&(worker, _)| worker);
         let others = brought.into_iter().map(|(_, result)| match result {
             Ok(result) => result,
@@ -90,6 +81,27 @@ impl<T: Send, W: Fn(usize) -> T + Sync> Crew<'_, '_, T, W> {
 }
 
 impl<T> Meeting<T> {
+    fn new() -> Self {
+        Self {
+            round: AtomicU64::new(0),
+            busy: AtomicUsize::new(0),
+            brought: Mutex::new(Vec::new()),
+            changed: Condvar::new(),
+        }
+    }
+
+    /// Begins a round in which so many work besides the leader.
+    fn begin(&self, others: usize) {
+        self.busy.store(others, Ordering::Relaxed);
+        self.change(|| _ = self.round.fetch_add(1, Ordering::Release));
+    }
+
+    /// Waits until the round is over, and returns what each of them brought, and who.
+    fn end(&self) -> Vec<(usize, thread::Result<T>)> {
+        self.wait_until(|| self.busy.load(Ordering::Acquire) == 0);
+        mem::take(&mut *self.brought.lock().unwrap())
+    }
+
     /// Works in every round until there are no more.
     fn serve(&self, worker: usize, work: &impl Fn(usize) -> T) {
         let mut seen = 0;
@@ -120,11 +132,12 @@ impl<T> Meeting<T> {
             if happened() {
                 return;
             }
-            hint::spin_loop();
+            spin_loop();
         }
-        let asleep = self.brought.lock().unwrap();
-        let awake: MutexGuard<'_, _> = self.changed.wait_while(asleep, |_| !happened()).unwrap();
-        drop(awake);
+        let mut asleep = self.brought.lock().unwrap();
+        while !happened() {
+            asleep = self.changed.wait(asleep).unwrap();
+        }
     }
 }
 
@@ -172,5 +185,33 @@ mod tests {
             let message = crate::panics::message(&*payload);
             assert_eq!(message, format!("worker {panicking} fails"));
         }
+    }
+}
+
+#[cfg(all(test, loom))]
+mod loom_tests {
+    use std::sync::Arc;
+
+    use super::*;
+
+    /// Two rounds with one worker besides the leader: nobody sleeps through a round or its end, and all that is brought
+    /// arrives.
+    #[test]
+    fn every_round_ends_with_what_the_worker_brings() {
+        loom::model(|| {
+            let meeting = Arc::new(Meeting::new());
+            let served = Arc::clone(&meeting);
+            let worker = loom::thread::spawn(move || served.serve(1, &|worker| worker * 10));
+            for _ in 0..2 {
+                meeting.begin(1);
+                let brought = meeting.end();
+                let brought = brought
+                    .into_iter()
+                    .map(|(worker, what)| (worker, what.unwrap()));
+                assert_eq!(brought.collect::<Vec<_>>(), [(1, 10)]);
+            }
+            drop(Over(&meeting));
+            worker.join().unwrap();
+        });
     }
 }

@@ -10,10 +10,10 @@
 use std::alloc::{self, Layout};
 use std::mem::{self, MaybeUninit};
 use std::ptr::{self, NonNull};
-use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 
 use super::pages::{self, LARGE_PAGE};
 use crate::panics;
+use crate::weave::{AtomicPtr, AtomicUsize, Ordering};
 
 const FIRST_BITS: u32 = 5;
 const BUCKETS: usize = 33 - FIRST_BITS as usize;
@@ -38,7 +38,7 @@ unsafe impl<T: Send> Send for Arena<T> {}
 impl<T> Arena<T> {
     pub(crate) fn new() -> Self {
         Self {
-            buckets: [const { AtomicPtr::new(ptr::null_mut()) }; BUCKETS],
+            buckets: std::array::from_fn(|_| AtomicPtr::new(ptr::null_mut())),
             len: AtomicUsize::new(0),
             most: MOST,
         }
@@ -112,20 +112,22 @@ impl<T> Arena<T> {
 impl<T> Drop for Arena<T> {
     fn drop(&mut self) {
         let items = match mem::needs_drop::<T>() {
-            true => *self.len.get_mut(),
+            true => self.len.load(Ordering::Relaxed),
             false => 0,
         };
         for id in 0..items {
             let (bucket, at) = place(id as u32);
-            let item = self.buckets[bucket].get_mut().wrapping_add(at);
+            let item = self.buckets[bucket]
+                .load(Ordering::Relaxed)
+                .wrapping_add(at);
             // An item of the program may panic, and so may the next: the process would not survive two at once. The search
             // is over by now.
             //
             // SAFETY: every number below `len` was pushed, and nobody else has the arena any more.
             let _ = panics::catch(|| unsafe { (*item).assume_init_drop() });
         }
-        for (bucket, origin) in self.buckets.iter_mut().enumerate() {
-            let origin = *origin.get_mut();
+        for (bucket, origin) in self.buckets.iter().enumerate() {
+            let origin = origin.load(Ordering::Relaxed);
             if !origin.is_null() {
                 let first = origin.wrapping_add(first_of(bucket));
                 // SAFETY: it was allocated with this layout, and its items are dropped.
@@ -216,5 +218,40 @@ mod tests {
         for (id, text) in pushed.iter().flatten() {
             assert_eq!(arena.get(*id), text);
         }
+    }
+}
+
+#[cfg(all(test, loom))]
+mod loom_tests {
+    use std::sync::Arc;
+
+    use loom::thread;
+
+    use super::*;
+    use crate::weave::AtomicU32;
+    use crate::weave::tracked::Tracked;
+
+    /// Two threads push, both into the first bucket, which both may have made. Each number that one passes on to the other
+    /// as a table does is that of its item.
+    #[test]
+    fn whoever_gets_a_number_finds_its_item() {
+        loom::model(|| {
+            let arena = Arc::new(Arena::new());
+            let passed = Arc::new(AtomicU32::new(0));
+            let (others, passing) = (Arc::clone(&arena), Arc::clone(&passed));
+            let thread = thread::spawn(move || {
+                let id = others.push(Tracked::new(1));
+                passing.store(id + 1, Ordering::Release);
+                id
+            });
+            let mine = arena.push(Tracked::new(2));
+            if let Some(theirs) = passed.load(Ordering::Acquire).checked_sub(1) {
+                assert_eq!(arena.get(theirs).read(), 1);
+            }
+            assert_eq!(arena.get(mine).read(), 2);
+            let theirs = thread.join().unwrap();
+            assert_ne!(mine, theirs);
+            assert_eq!(arena.get(theirs).read(), 1);
+        });
     }
 }

@@ -1,7 +1,8 @@
 //! A number for each small number, found out when it is first asked for.
 
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicU32, Ordering};
+
+use crate::weave::{AtomicU32, Ordering};
 
 /// A lock-free list that grows as far as it is asked: 0 where nothing is known.
 pub(crate) struct Numbers {
@@ -9,9 +10,9 @@ pub(crate) struct Numbers {
     chunks: [OnceLock<Box<[AtomicU32]>>; CHUNKS],
 }
 
-const CHUNKS: usize = 26;
-/// How long the first chunk is, as a power of two.
-const FIRST: u32 = 7;
+const CHUNKS: usize = 33 - FIRST as usize;
+/// How long the first chunk is, as a power of two. Loom tracks every number.
+const FIRST: u32 = if cfg!(loom) { 1 } else { 7 };
 
 impl Numbers {
     pub(crate) fn new() -> Self {
@@ -72,5 +73,34 @@ mod tests {
         for index in indexes {
             assert_eq!(numbers.get_or(index, || panic!("it is known")), index + 1);
         }
+    }
+}
+
+#[cfg(all(test, loom))]
+mod loom_tests {
+    use std::sync::Arc;
+
+    use loom::thread;
+
+    use super::*;
+    use crate::tables::Arena;
+    use crate::weave::tracked::Tracked;
+
+    /// Two threads find out a number that stands for an item: whoever takes the other's finds the item made.
+    #[test]
+    fn whoever_gets_a_number_finds_what_it_stands_for() {
+        loom::model(|| {
+            let shared = Arc::new((Numbers::new(), Arena::new()));
+            // The chunk is made: loom does not see how the `OnceLock` of `std` synchronises.
+            shared.0.get_or(0, || 1);
+            let get = |(numbers, items): &(Numbers, Arena<Tracked>)| {
+                let number = numbers.get_or(1, || items.push(Tracked::new(7)) + 1);
+                assert_eq!(items.get(number - 1).read(), 7);
+            };
+            let others = Arc::clone(&shared);
+            let thread = thread::spawn(move || get(&others));
+            get(&shared);
+            thread.join().unwrap();
+        });
     }
 }

@@ -6,10 +6,10 @@
 //! for ever; who comes second throws their own list away and waits for the length.
 
 use std::marker::PhantomData;
-use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
-use std::{hint, ptr, slice};
+use std::{ptr, slice};
 
 use super::number_below;
+use crate::weave::{AtomicPtr, AtomicU32, Ordering, spin_loop};
 
 /// A `OnceLock<Box<[T]>>` in two thirds of its size.
 pub(crate) struct OnceSlice<T> {
@@ -59,7 +59,7 @@ impl<T> OnceSlice<T> {
         }
         loop {
             match self.len.load(Ordering::Acquire) {
-                BEING_SET => hint::spin_loop(),
+                BEING_SET => spin_loop(),
                 len => return self.get(len),
             }
         }
@@ -75,9 +75,10 @@ impl<T> OnceSlice<T> {
 
 impl<T> Drop for OnceSlice<T> {
     fn drop(&mut self) {
-        let len = *self.len.get_mut();
+        let len = self.len.load(Ordering::Acquire);
         if len < BEING_SET {
-            let list = ptr::slice_from_raw_parts_mut(*self.first.get_mut(), len as usize);
+            let first = self.first.load(Ordering::Relaxed);
+            let list = ptr::slice_from_raw_parts_mut(first, len as usize);
             // SAFETY: this is the slice that `init` took out of its box, and nobody else can have it any more.
             drop(unsafe { Box::from_raw(list) });
         }
@@ -113,5 +114,31 @@ mod tests {
         let slice = OnceSlice::<String>::new();
         assert!(slice.get_or_init(Box::default).is_empty());
         assert!(slice.get_or_init(|| panic!("it is made")).is_empty());
+    }
+}
+
+#[cfg(all(test, loom))]
+mod loom_tests {
+    use std::sync::Arc;
+
+    use loom::thread;
+
+    use super::*;
+    use crate::weave::tracked::Tracked;
+
+    /// Two threads ask at once: one list stays, and both find its items made.
+    #[test]
+    fn all_threads_get_one_list() {
+        loom::model(|| {
+            let slice = Arc::new(OnceSlice::new());
+            let get = |slice: &OnceSlice<Tracked>, value| {
+                let list = slice.get_or_init(|| Box::new([Tracked::new(value)]));
+                (list.as_ptr().addr(), list[0].read())
+            };
+            let other = Arc::clone(&slice);
+            let thread = thread::spawn(move || get(&other, 1));
+            let mine = get(&slice, 2);
+            assert_eq!(mine, thread.join().unwrap());
+        });
     }
 }

@@ -5,13 +5,13 @@
 //! nodes that it sends to.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use super::engine::Outcome;
 use super::steps::{Kind, choice_number, short};
 use crate::tables::{Arena, Domain, FlatTable, Ids, OnceSlice};
 use crate::target::parts::Sent;
 use crate::trace::scatter;
+use crate::weave::{AtomicU32, AtomicU64, Ordering};
 
 pub(super) struct Cells {
     cells: Arena<Cell>,
@@ -236,5 +236,69 @@ mod tests {
             assert_eq!(again.cell, first[envelope as usize].cell);
             assert_eq!(again.delta, 100 + u64::from(envelope));
         }
+    }
+}
+
+#[cfg(all(test, loom))]
+mod loom_tests {
+    use loom::thread;
+
+    use super::*;
+
+    /// Cells of which the first is there, and the next to be made is the first of a bucket of its own: whoever gets its
+    /// number without happening after that does not even find the bucket.
+    fn cells() -> Arc<Cells> {
+        let cells = Cells::new(&Domain::new(2));
+        for inbox in 0..32 {
+            cells.find(0, 100 * inbox, || 0);
+        }
+        Arc::new(cells)
+    }
+
+    fn arrive(cells: &Cells, id: u32, envelope: u32) {
+        let find = |_: &Cell| cells.find(0, envelope + 1, || 100 + u64::from(envelope));
+        let after = cells.after_arrival(id, envelope, find);
+        assert_eq!(cells.get(after.cell).inbox, envelope + 1);
+        assert_eq!(after.delta, 100 + u64::from(envelope));
+    }
+
+    /// Two threads look up an arrival that both find out, one of them after another for which it may lose its place. The cell
+    /// that each gets is made, and is the right one.
+    #[test]
+    fn an_arrival_that_another_thread_has_found_out_leads_to_its_cell() {
+        loom::model(|| {
+            let (cells, cell) = (cells(), 0);
+            let others = Arc::clone(&cells);
+            let thread = thread::spawn(move || arrive(&others, cell, 7));
+            arrive(&cells, cell, 3);
+            arrive(&cells, cell, 7);
+            thread.join().unwrap();
+        });
+    }
+
+    /// Two threads take the same move: both get the same replacement, whoever has found it out.
+    #[test]
+    fn a_move_that_another_thread_has_taken_leads_to_its_cell() {
+        loom::model(|| {
+            let (cells, cell) = (cells(), 0);
+            let step = Arc::new(Move {
+                kind: Kind::Own,
+                fails: false,
+                at: 0,
+                choice: 0,
+                outcomes: 0,
+                after: AtomicU32::new(0),
+                delta: AtomicU64::new(0),
+                sent: Arc::new([]),
+            });
+            let take = move |cells: &Cells, step: &Move| {
+                let after = step.after(|| cells.replace(cell, cells.find(1, 0, || 5)));
+                assert_eq!((cells.get(after.cell).local, after.delta), (1, 5));
+            };
+            let (others, same) = (Arc::clone(&cells), Arc::clone(&step));
+            let thread = thread::spawn(move || take(&others, &same));
+            take(&cells, &step);
+            thread.join().unwrap();
+        });
     }
 }
