@@ -4,13 +4,12 @@ use std::hash::Hash;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::explore::{self, Control};
-use crate::options::{Engine, Options, Pruning, Reduction};
+use crate::driver;
+use crate::explore::Control;
+use crate::options::{Determinism, Engine, Options, Pruning, Reduction};
 use crate::property::{Bound, Claim, Predicate, Property, Reached, Scope};
 
-use crate::target::nodes::{
-    self, Cluster, Determinism, Faults, InFlight, Node, NodeView, Snapshot,
-};
+use crate::target::nodes::{self, Cluster, Faults, InFlight, Node, NodeView, Snapshot};
 #[cfg(feature = "threads")]
 use crate::target::threads::Threads;
 use crate::target::{Target, Watch};
@@ -274,12 +273,12 @@ impl<T: Target> Check<T> {
     /// When that trace cannot be read, or the system has changed since it was recorded.
     #[track_caller]
     pub fn run(self) -> Verdict {
-        explore::check_or_replay(self)
+        driver::check_or_replay(self)
     }
 
     /// Searches under `control`, which can watch the search and stop it.
     pub fn run_under(self, control: &Control) -> Verdict {
-        explore::check(self, control)
+        driver::check(self, control)
     }
 
     /// Starts in a saved state instead of at the beginning; for a cluster whose states can be read.
@@ -310,7 +309,7 @@ impl<T: Target> Check<T> {
 
     /// Runs a recorded counterexample again, step by step.
     pub fn replay(self, trace: &Trace) -> Result<Replay, ReplayError> {
-        explore::replay(self, trace)
+        driver::replay(self, trace)
     }
 
     /// Why it cannot be explored as it is, if it cannot.

@@ -81,6 +81,7 @@
 mod catalog;
 mod check;
 mod coarse_hash;
+mod driver;
 mod explore;
 pub mod future;
 mod named;
@@ -104,7 +105,7 @@ mod weave;
 pub use catalog::{Bug, Entry, Parameter, Selection, SelectionError, Setup, Value, Values, find};
 pub use check::{AnyCheck, Check};
 pub use explore::{Control, Progress};
-pub use options::{Engine, Options, Pruning, Reduction};
+pub use options::{Determinism, Engine, Options, Pruning, Reduction};
 #[cfg(not(feature = "threads"))]
 pub use plain::{arc, cell, choose};
 #[cfg(not(feature = "threads"))]
@@ -113,10 +114,9 @@ pub use std::{hint, net, sync, thread, thread_local, time};
 pub use step_guard::{end_process, end_process_if_stopped_in_exit};
 pub use system::{ComponentId, EventKind, Failure, FailureKind, Successor, System};
 pub use target::nodes::{
-    ByDebug, BySerde, Cluster, Context, Determinism, Digest, DigestOf, Digested, Either, Faults,
-    FaultsError, InFlight, Network, Node, NodeEvent, NodeId, NodeView, Nodes, Opaque, OpaqueNode,
-    Own, Past, Role, Row, Snapshot, Timer, crashes, drops, duplicates, others, partitions, resets,
-    restarts,
+    ByDebug, BySerde, Cluster, Context, Digest, DigestOf, Digested, Either, Faults, FaultsError,
+    InFlight, Network, Node, NodeEvent, NodeId, NodeView, Nodes, Opaque, OpaqueNode, Own, Past,
+    Role, Row, Snapshot, Timer, crashes, drops, duplicates, others, partitions, resets, restarts,
 };
 #[cfg(feature = "threads")]
 pub use target::threads::{

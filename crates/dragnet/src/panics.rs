@@ -101,10 +101,13 @@ fn install_hook() {
                 crate::step_guard::expect_abort();
             }
             #[cfg(feature = "threads")]
-            crate::target::threads::world::panic_that_ends_the_process(is_fatal);
+            if let Some(threads) = crate::step_guard::controlled::registered() {
+                (threads.on_panic)(is_fatal);
+                if CATCHING.get() {
+                    (threads.on_caught_panic)();
+                }
+            }
             if CATCHING.get() {
-                #[cfg(feature = "threads")]
-                crate::target::threads::world::note_panic();
                 LOCATION.replace(info.location().map(ToString::to_string));
             } else {
                 before(info);

@@ -3,28 +3,22 @@
 //! The walk itself, one state and its successors at a time, is written once in [`walk`]; an explorer decides which
 //! state comes next.
 
-mod breadth;
+pub(crate) mod breadth;
 mod crew;
-mod depth;
-mod draw;
-mod engines;
+pub(crate) mod depth;
+pub(crate) mod draw;
 mod guarded;
-mod limits;
-mod local;
-mod path;
-mod quiet;
-mod random;
+pub(crate) mod limits;
+pub(crate) mod local;
+pub(crate) mod path;
+pub(crate) mod quiet;
+pub(crate) mod random;
 #[cfg(test)]
 mod reference;
-mod replay;
-mod run;
-mod sample;
+pub(crate) mod sample;
 #[cfg(feature = "threads")]
 pub(crate) mod schedules;
-mod shorten;
-mod store;
-mod walk;
+pub(crate) mod store;
+pub(crate) mod walk;
 
 pub use limits::{Control, Progress};
-pub(crate) use replay::{check_or_replay, replay};
-pub(crate) use run::check;

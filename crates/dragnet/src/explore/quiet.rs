@@ -37,11 +37,11 @@ struct State<R> {
 }
 
 /// Takes what a job has come to.
-pub(super) struct Delivery<R>(Arc<Shared<R>>);
+pub(crate) struct Delivery<R>(Arc<Shared<R>>);
 
 impl<R> Delivery<R> {
     /// Hands the result over. Whatever the job still does after that, nobody waits for it who does not want to.
-    pub(super) fn deliver(&self, result: R) {
+    pub(crate) fn deliver(&self, result: R) {
         self.0.lock().result = Some(Ok(result));
         self.0.changed.notify_all();
     }
@@ -124,7 +124,7 @@ pub(super) fn silence_tracing<R>(search: impl FnOnce() -> R) -> R {
 }
 
 /// Starts another OS thread that runs code of the program under test.
-pub(super) fn spawn_worker<'scope, R: Send + 'scope>(
+pub(crate) fn spawn_worker<'scope, R: Send + 'scope>(
     scope: &'scope Scope<'scope, '_>,
     work: impl FnOnce() -> R + Send + 'scope,
 ) -> ScopedJoinHandle<'scope, R> {

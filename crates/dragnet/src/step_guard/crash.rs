@@ -20,6 +20,8 @@ mod platform {
 
     use libc::{c_int, c_void, siginfo_t, ucontext_t};
 
+    #[cfg(feature = "threads")]
+    use super::super::controlled;
     use super::super::{Loss, SEARCHES, Slot, note_exit, slot};
     use crate::signals;
 
@@ -140,9 +142,9 @@ mod platform {
 
     extern "C" fn at_exit(status: c_int, _: *mut c_void) {
         #[cfg(feature = "threads")]
-        if crate::target::threads::world::current().is_some() {
+        if let Some(threads) = controlled::running() {
             hook_exit();
-            crate::target::threads::world::exit_that_ends_the_process(status);
+            (threads.on_exit)(status);
         }
         let Some(slot) = running() else {
             if SEARCHES.load(SeqCst) > 0 {
@@ -220,10 +222,10 @@ mod platform {
             _ => describe(signal),
         });
         #[cfg(feature = "threads")]
-        if crate::target::threads::world::current().is_some() {
+        if let Some(threads) = controlled::running() {
             write(" in a thread of the program\n");
             within_time(|| {
-                let place = crate::panics::catch(crate::target::threads::world::describe_running);
+                let place = crate::panics::catch(threads.describe);
                 if let Ok(place) = place {
                     for part in ["the thread: ", &place, "\n"] {
                         write(part);

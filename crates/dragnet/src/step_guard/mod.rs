@@ -13,6 +13,8 @@
 //! the step ends, and then looks whether the slot is being read; if so, it waits for the reader. The reader says that it
 //! reads before it loads the pointer. Both accesses are sequentially consistent, so one of the two sees the other.
 
+#[cfg(feature = "threads")]
+pub(crate) mod controlled;
 mod crash;
 
 use std::collections::HashMap;

@@ -7,11 +7,11 @@ pub(crate) mod threads;
 
 use std::sync::Arc;
 
-use crate::options::Engine;
+use crate::options::{Determinism, Engine};
 use crate::system::System;
 use crate::tables::Domain;
 use crate::trace::{Key, SavedState};
-use nodes::{Cluster, Determinism, Faults, Node, Nodes, Row, Snapshot};
+use nodes::{Cluster, Faults, Node, Nodes, Row, Snapshot};
 use parts::Apart;
 
 /// Something that [`Check::new`](crate::Check::new) takes: a [`Cluster`], or any [`System`] itself.

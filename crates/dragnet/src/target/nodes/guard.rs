@@ -4,58 +4,9 @@ use std::fmt::{Debug, Write};
 
 use super::context::Context;
 use super::local::Local;
-use crate::named::named;
 use crate::panics;
 use crate::system::{Failure, FailureKind};
 use crate::trace::debug;
-
-/// How often a handler runs twice on the same state and input, to see whether it does the same.
-///
-/// Dragnet runs a handler once for each distinct state and input and remembers what it did. That is right only if it would
-/// do the same again.
-///
-/// ```
-/// use dragnet::{Check, Cluster, Context, Determinism, Node, NodeId, Outcome};
-/// use std::time::Instant;
-///
-/// /// Remembers when it began, which is another state in every run.
-/// struct Watch;
-///
-/// impl Node for Watch {
-///     type State = Option<Instant>;
-///     type Msg = ();
-///
-///     fn on_start(&self, cx: &mut Context<()>) -> Option<Instant> {
-///         cx.broadcast_to_others(());
-///         None
-///     }
-///
-///     fn on_message(&self, heard: &mut Option<Instant>, _from: NodeId, _: (), _cx: &mut Context<()>) {
-///         *heard = Some(Instant::now());
-///     }
-/// }
-///
-/// let verdict = Check::new(Cluster::new(2, |_| Watch)).determinism(Determinism::Always).run();
-/// let Outcome::Inconclusive(why) = &verdict.outcome else { panic!() };
-/// assert!(why.contains("is not deterministic") && why.contains("a clock"));
-/// ```
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Determinism {
-    /// Never.
-    Off,
-    /// On the first execution of each input, and now and then after that.
-    #[default]
-    Sample,
-    /// Every time.
-    Always,
-}
-
-named!(
-    Determinism, "determinism cannot be",
-    Off: "off",
-    Sample: "sample",
-    Always: "always",
-);
 
 /// What one run of a handler did: the state after it, unless it panicked, and what is in its context.
 pub(super) type Run<S, M> = (Option<Local<S>>, Context<M>);

@@ -33,7 +33,6 @@ pub use either::{Either, Role};
 pub use engine::Nodes;
 pub(crate) use faults::FaultKind;
 pub use faults::{Faults, FaultsError, crashes, drops, duplicates, partitions, resets, restarts};
-pub use guard::Determinism;
 pub use network::Network;
 pub use node::{Node, NodeId, Timer, others};
 pub use opaque::{Opaque, OpaqueNode, Past};

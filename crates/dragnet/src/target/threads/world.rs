@@ -24,6 +24,7 @@ use super::state::{Body, Newborn, State};
 use super::trap::{self, Pulse, Trapped};
 use crate::panics;
 use crate::step_guard;
+use crate::step_guard::controlled::ControlledThreads;
 use crate::system::{Failure, FailureKind};
 use crate::target::nodes::Faults;
 use crate::trace::{GOLDEN, scatter};
@@ -62,6 +63,13 @@ impl Entered {
             CURRENT.replace(world).is_null(),
             "an execution runs inside another"
         );
+        step_guard::controlled::register(ControlledThreads {
+            is_running: || current().is_some(),
+            on_panic: panic_that_ends_the_process,
+            on_caught_panic: note_panic,
+            on_exit: exit_that_ends_the_process,
+            describe: describe_running,
+        });
         Self
     }
 }
@@ -75,7 +83,7 @@ impl Drop for Entered {
 }
 
 /// The thread that runs on this OS thread, and where it was last, as far as that can be said.
-pub(crate) fn describe_running() -> String {
+fn describe_running() -> String {
     let Some(world) = current() else {
         return String::new();
     };
@@ -92,7 +100,7 @@ pub(crate) fn is_panicking() -> bool {
 }
 
 /// Takes note that the running thread begins to unwind.
-pub(crate) fn note_panic() {
+fn note_panic() {
     if let Some(world) = current()
         && let Ok(mut state) = world.state.try_borrow_mut()
     {
@@ -115,7 +123,7 @@ pub(crate) fn is_over(payload: &(dyn Any + Send)) -> bool {
 /// panics while it unwinds does, and what is `fatal` anyway. It is taken out of the coroutine where it does.
 ///
 /// The thread of the operating system is not as it was after this, and runs no execution any more.
-pub(crate) fn panic_that_ends_the_process(fatal: bool) {
+fn panic_that_ends_the_process(fatal: bool) {
     if let Some(world) = current()
         && let Ok(state) = world.state.try_borrow()
         && (fatal || world.is_over() && state.thread(world.running()).told > 0)
@@ -126,7 +134,7 @@ pub(crate) fn panic_that_ends_the_process(fatal: bool) {
 }
 
 /// Takes the running thread, which ends the process, out of its execution.
-pub(crate) fn exit_that_ends_the_process(status: i32) {
+fn exit_that_ends_the_process(status: i32) {
     if current().is_some() {
         spoil();
         trap::exit(status);

@@ -8,17 +8,17 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
-use super::draw::Walks;
-use super::limits::Gauge;
-use super::local::{Local, Taken};
-use super::path::{Path, Wrong};
-use super::random;
 use super::run::Prepared;
-use super::sample::Sample;
-use super::store::{Exact, Fingerprints, Store};
-use super::walk::{Explored, Space};
-use super::{breadth, depth, quiet};
 use crate::coarse_hash::CoarseHash;
+use crate::explore::draw::Walks;
+use crate::explore::limits::Gauge;
+use crate::explore::local::{Local, Taken};
+use crate::explore::path::{Path, Wrong};
+use crate::explore::random;
+use crate::explore::sample::Sample;
+use crate::explore::store::{Exact, Fingerprints, Store};
+use crate::explore::walk::{Explored, Space};
+use crate::explore::{breadth, depth, quiet};
 use crate::options::{Engine, Options};
 use crate::panics;
 use crate::property::Property;
@@ -279,7 +279,7 @@ pub(super) fn explore<T: Target>(
         explored.left_out,
         T::moments(&prepared.system).and_then(crate::target::threads::Moments::gave_up),
     ) {
-        explored.left_out = Some(super::walk::LeftOut::GaveUp { at, turns });
+        explored.left_out = Some(crate::explore::walk::LeftOut::GaveUp { at, turns });
     }
     let coarse_hash = match &sample {
         _ if options.exact => None,
@@ -307,8 +307,8 @@ fn search_schedules<T: Target>(
     gauge: &Gauge,
     workers: usize,
 ) -> Option<(Explored, ScheduleWork, Vec<String>)> {
-    use super::schedules::Schedules;
-    use super::walk::LeftOut;
+    use crate::explore::schedules::Schedules;
+    use crate::explore::walk::LeftOut;
     use crate::system::FailureKind;
     use crate::target::threads::executor::Finish;
 
@@ -422,8 +422,10 @@ fn search_schedules<T: Target>(
         Finish::Failed(failure) => Wrong::Failed(failure),
         _ => {
             let property = prepared.properties.deadlock().unwrap_or_default();
-            let last = super::path::Execution::along(&prepared.system, &path);
-            let last = last.as_ref().and_then(super::path::Execution::last);
+            let last = crate::explore::path::Execution::along(&prepared.system, &path);
+            let last = last
+                .as_ref()
+                .and_then(crate::explore::path::Execution::last);
             let waiting = last.map(|state| prepared.system.waiting(state));
             Wrong::Deadlock(property, waiting.unwrap_or_default())
         }

@@ -4,11 +4,11 @@
 //! rest is taken in order, skipping what is no longer enabled. Then a breadth-first search over a modest number of states looks for an execution
 //! that is shorter still; if it gets through every shorter one, what there is is the shortest.
 
-use super::breadth;
-use super::limits::Gauge;
-use super::path::{Execution, Path, Wrong};
-use super::store::{Exact, Fingerprints};
-use super::walk::{LeftOut, Space, examined};
+use crate::explore::breadth;
+use crate::explore::limits::Gauge;
+use crate::explore::path::{Execution, Path, Wrong};
+use crate::explore::store::{Exact, Fingerprints};
+use crate::explore::walk::{LeftOut, Space, examined};
 use crate::system::System;
 use crate::tables::{Domain, Pair};
 

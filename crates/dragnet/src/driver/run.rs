@@ -5,12 +5,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 use super::engines::{Searched, explore, race, taken_apart};
-use super::limits::{self, Control, Cut, Ended, Gauge, Watched};
-use super::path::{Execution, Path, Wrong};
-use super::quiet::Delivery;
 use super::shorten;
-use super::walk::{LeftOut, Space};
 use crate::check::Check;
+use crate::explore::limits::{self, Control, Cut, Ended, Gauge, Watched};
+use crate::explore::path::{Execution, Path, Wrong};
+use crate::explore::quiet::Delivery;
+use crate::explore::walk::{LeftOut, Space};
 use crate::options::{Engine, Options};
 use crate::panics;
 use crate::property::{Bound, Properties};
@@ -478,7 +478,7 @@ fn why(left_out: LeftOut, options: &Options) -> String {
             format!(
                 "an execution has more than {} steps: is there a loop without end{places}? If there is not, a larger depth \
                  follows it",
-                super::walk::LONGEST
+                crate::explore::walk::LONGEST
             )
         }
         #[cfg(feature = "threads")]

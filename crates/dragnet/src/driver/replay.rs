@@ -4,11 +4,11 @@ use std::env;
 use std::path::Path as FilePath;
 use std::time::{Duration, Instant};
 
-use super::limits::{Control, Gauge};
-use super::path::{Execution, Path, Wrong};
 use super::run::{Prepared, check, run, saved_states, statistics, violation};
-use super::walk::Space;
 use crate::check::Check;
+use crate::explore::limits::{Control, Gauge};
+use crate::explore::path::{Execution, Path, Wrong};
+use crate::explore::walk::Space;
 use crate::options::Engine;
 use crate::system::System;
 use crate::target::Target;

@@ -1,0 +1,10 @@
+//! From a check to a verdict: the target is made ready, an engine explores it, and what it finds is shortened, replayed and
+//! described.
+
+mod engines;
+mod replay;
+mod run;
+mod shorten;
+
+pub(crate) use replay::{check_or_replay, replay};
+pub(crate) use run::check;
