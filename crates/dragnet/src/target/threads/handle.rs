@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use super::model::Model;
 use super::operation::ObjectId;
-use super::statics;
+use super::runtime::statics;
 use super::world::World;
 
 /// A place in an object by which each execution knows it again.

@@ -9,28 +9,21 @@ pub mod cell;
 mod clocks;
 pub(crate) mod data_race;
 pub(crate) mod describe;
-pub(crate) mod executor;
-mod going_on;
-pub(crate) mod going_round;
 pub(crate) mod handle;
 pub(crate) mod happens_before;
 pub mod hint;
 pub(crate) mod host;
-mod loops;
 pub(crate) mod model;
 mod moments;
 pub(crate) mod names;
 pub mod net;
 pub(crate) mod operation;
-mod round;
-mod stacks;
+pub(crate) mod runtime;
+pub(crate) mod spin;
 pub(crate) mod state;
-mod statics;
 pub mod sync;
 pub mod thread;
 pub mod time;
-mod trap;
-pub(crate) mod world;
 
 use std::panic::Location;
 use std::time::Duration;
@@ -38,10 +31,11 @@ use std::time::Duration;
 use super::nodes::{FaultKind, Faults};
 use super::{Setting, Target};
 use crate::options::Engine;
-use executor::Program;
 pub(crate) use moments::lost;
 pub use moments::{Moment, Moments, Turn};
 use operation::Action;
+use runtime::executor::Program;
+pub(crate) use runtime::{executor, world};
 
 /// A program with threads: what is checked is every schedule of them that matters.
 ///
@@ -208,7 +202,7 @@ const MOST_OPTIONS: u32 = 1 << 24;
 
 /// What bounds an exploration in which a thread went round without seeing anything new.
 pub(crate) fn round_bound(turns: u32) -> String {
-    let often = turns.saturating_mul(round::WITHOUT_STEPPING_ASIDE);
+    let often = turns.saturating_mul(spin::detection::WITHOUT_STEPPING_ASIDE);
     format!(
         "a loop that sees nothing new turns {turns} times while other threads can go on, or {often} times if it does not yield"
     )

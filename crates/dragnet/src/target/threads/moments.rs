@@ -9,9 +9,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use super::describe;
 use super::executor::{Director, Executor, Finish, Program, Transition};
-use super::going_round::GaveUp;
 use super::names::Names;
 use super::operation::ThreadId;
+use super::spin::blocking::GaveUp;
 use super::state::State;
 use super::world;
 use crate::system::{ComponentId, Failure, FailureKind, Followed, System};

@@ -3,7 +3,7 @@
 use std::panic::Location;
 use std::ptr;
 
-use super::round::{Aspect, Effect};
+use super::spin::detection::{Aspect, Effect};
 use crate::target::nodes::FaultKind;
 
 /// A thread, by a number that is the same in every execution: whose child it is and the how manyeth decides it.

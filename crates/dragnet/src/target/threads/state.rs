@@ -13,18 +13,18 @@ use corosensei::Yielder;
 
 use super::clocks::{Clocks, Row};
 use super::data_race::{Access, Suspicion};
-use super::going_on::Ahead;
-use super::going_round::{GaveUp, Stirred};
 use super::happens_before::HappensBefore;
 use super::host::Host;
-use super::loops::{self, Loops};
 use super::model::{EventId, Model};
 use super::net::{Addresses, Label};
 use super::operation::{
     Action, CLASSES, ObjectId, Operation, ProcessId, Rivalry, ThreadId, Way, Ways,
 };
-use super::round::{Effect, Round, Sight, Versions};
-use super::statics;
+use super::runtime::enabled::Ahead;
+use super::runtime::statics;
+use super::spin::blocking::{GaveUp, Stirred};
+use super::spin::detection::{Effect, Round, Sight, Versions};
+use super::spin::termination::{self, Loops};
 use crate::system::Failure;
 use crate::tables::number_below;
 use crate::trace::{GOLDEN, scatter};
@@ -744,7 +744,7 @@ impl Thread {
             false => 0,
         };
         let how = u64::from(way) << 32 | u64::from(answer);
-        let view = self.view ^ loops::offset(operation.at) ^ how.rotate_left(7);
+        let view = self.view ^ termination::offset(operation.at) ^ how.rotate_left(7);
         self.view = scatter(view.wrapping_mul(GOLDEN) ^ seen);
         if acts {
             object.view = self.view;

@@ -10,7 +10,7 @@ use std::ptr;
 use std::sync::{Mutex, OnceLock, PoisonError};
 
 /// A static as one execution sees it.
-pub(super) struct Copy {
+pub(in super::super) struct Copy {
     memory: *mut u8,
     layout: Layout,
 }
@@ -19,7 +19,7 @@ impl Copy {
     /// A copy of a static that nobody has used.
     ///
     /// What a constant was made of owns nothing, so its bytes are all of it.
-    pub(super) fn of<T: ?Sized>(data: *mut T) -> Self {
+    pub(in super::super) fn of<T: ?Sized>(data: *mut T) -> Self {
         // SAFETY: `data` is a static, which lives for ever and is never written to while executions have copies of it.
         let layout = unsafe { Layout::for_value(&*data) };
         if layout.size() == 0 {
@@ -41,7 +41,7 @@ impl Copy {
     }
 
     /// Where the copy of `data` is.
-    pub(super) fn place<T: ?Sized>(&self, data: *mut T) -> *mut T {
+    pub(in super::super) fn place<T: ?Sized>(&self, data: *mut T) -> *mut T {
         let distance = (self.memory as isize).wrapping_sub(data.cast::<u8>() as isize);
         data.wrapping_byte_offset(distance)
     }
@@ -74,7 +74,7 @@ fn segments() -> &'static [Segment] {
 }
 
 /// Whether an address is that of a static.
-pub(super) fn holds(address: usize) -> bool {
+pub(in super::super) fn holds(address: usize) -> bool {
     segment_with(address).is_some()
 }
 
@@ -87,7 +87,7 @@ fn segment_with(address: usize) -> Option<&'static Segment> {
 }
 
 /// Whether the program was loaded with a number at an address.
-pub(super) fn was_loaded_with(address: usize, number: u64) -> bool {
+pub(in super::super) fn was_loaded_with(address: usize, number: u64) -> bool {
     static LOADED: Mutex<BTreeMap<usize, bool>> = Mutex::new(BTreeMap::new());
     let mut loaded = LOADED.lock().unwrap_or_else(PoisonError::into_inner);
     *loaded.entry(address).or_insert_with(|| {

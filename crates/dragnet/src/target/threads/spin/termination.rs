@@ -1,4 +1,4 @@
-//! What is known of the loops of a program: whether they end by themselves.
+//! Which loops of a program terminate by themselves.
 //!
 //! A thread that goes round and sees nothing new may wait for another thread, or be about to end by itself: to count to
 //! twenty, to give up, to find that its time is over. Only the first may be left to wait. So when a thread is about to, for
@@ -31,17 +31,17 @@ const LONG_WAY: usize = 2_000;
 const FOLLOWED: u32 = 1_000;
 
 /// A number for a place in the source that is the same in every process of a program.
-pub(super) fn offset(at: &'static Location<'static>) -> u64 {
+pub(in super::super) fn offset(at: &'static Location<'static>) -> u64 {
     static ORIGIN: u8 = 0;
     (ptr::from_ref(at) as u64).wrapping_sub(&raw const ORIGIN as u64)
 }
 
 /// A place in a thread, the same in every execution and in every process.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(super) struct Place(u64);
+pub(in super::super) struct Place(u64);
 
 impl Place {
-    pub(super) fn new(thread: u64, at: &Location<'_>) -> Self {
+    pub(in super::super) fn new(thread: u64, at: &Location<'_>) -> Self {
         let file = at.file().bytes();
         let file = file.fold(0, |hash, byte| scatter(hash ^ u64::from(byte)));
         let line = scatter(u64::from(at.line()) << 32 | u64::from(at.column()));
@@ -49,18 +49,18 @@ impl Place {
     }
 
     /// A loop that begins there, so deep on the stack: what calls the same function elsewhere has another one.
-    pub(super) fn loop_at(self, depth: usize) -> Loop {
+    pub(in super::super) fn loop_at(self, depth: usize) -> Loop {
         Loop(Self(scatter(self.0 ^ scatter(depth as u64))))
     }
 }
 
 /// A loop of a thread.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(super) struct Loop(Place);
+pub(in super::super) struct Loop(Place);
 
 impl Loop {
     /// The same where the thread has seen something that it may depend on whether the loop ends.
-    pub(super) fn in_context(self, context: u64) -> Instance {
+    pub(in super::super) fn in_context(self, context: u64) -> Instance {
         let Self(Place(key)) = self;
         Instance {
             of: self,
@@ -71,36 +71,36 @@ impl Loop {
 
 /// A loop in one context.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) struct Instance {
+pub(in super::super) struct Instance {
     of: Loop,
     here: Place,
 }
 
 /// What is known of a loop.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Nature {
+pub(in super::super) struct Nature {
     /// It has been seen to end by itself after so many turns, or fewer.
-    pub(super) ends_after: u32,
+    pub(in super::super) ends_after: u32,
     /// Beyond that it goes on without end,
-    pub(super) spins: bool,
+    pub(in super::super) spins: bool,
     /// or ends only after so many.
-    pub(super) late_end: Option<u32>,
+    pub(in super::super) late_end: Option<u32>,
     /// Whether that is only concluded from other contexts.
-    pub(super) is_guessed: bool,
+    pub(in super::super) is_guessed: bool,
 }
 
 /// How a thread goes round in a loop.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) struct Habit {
+pub(in super::super) struct Habit {
     /// Whether it changes something in each turn.
-    pub(super) acts: bool,
+    pub(in super::super) acts: bool,
     /// Whether it looks how late it is.
-    pub(super) reads_clock: bool,
+    pub(in super::super) reads_clock: bool,
 }
 
 /// What came of a loop in which a thread went on alone.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Probed {
+pub(in super::super) enum Probed {
     /// The thread left it after so many turns.
     Left(u32),
     /// It went on for as long as one can wait.
@@ -138,7 +138,7 @@ impl Loops {
     }
 
     /// What is known of a loop to which it took so many steps.
-    pub(super) fn nature(&self, which: Instance, steps: usize) -> Option<Nature> {
+    pub(in super::super) fn nature(&self, which: Instance, steps: usize) -> Option<Nature> {
         let known = self.known();
         let nature = known.natures.get(&which.here).copied();
         let guess = |overall: &Overall| Nature {
@@ -155,7 +155,7 @@ impl Loops {
     }
 
     /// For how many steps a thread goes on alone, until it is clear that it does not leave a loop.
-    pub(super) fn far(&self, which: Instance, habit: Habit) -> usize {
+    pub(in super::super) fn far(&self, which: Instance, habit: Habit) -> usize {
         let contexts = self
             .known()
             .loops
@@ -170,7 +170,7 @@ impl Loops {
     }
 
     /// Takes note of what came of a loop, and of the places in it.
-    pub(super) fn learn(
+    pub(in super::super) fn learn(
         &self,
         which: Instance,
         probed: Probed,
@@ -214,12 +214,12 @@ impl Loops {
 
     /// Whether a thread goes round without end and changes something each time.
     #[inline]
-    pub(super) fn has_busy(&self) -> bool {
+    pub(in super::super) fn has_busy(&self) -> bool {
         self.has_busy.load(Relaxed)
     }
 
     /// Whether an operation there is one of those that such a thread does again and again.
-    pub(super) fn is_busy(&self, thread: u64, at: &Location<'_>) -> bool {
+    pub(in super::super) fn is_busy(&self, thread: u64, at: &Location<'_>) -> bool {
         self.known().busy.contains(&Place::new(thread, at))
     }
 
@@ -231,7 +231,7 @@ impl Loops {
     }
 
     /// All that is known, for [`recall`](Self::recall) in another process.
-    pub(super) fn lessons(&self) -> Vec<String> {
+    pub(in super::super) fn lessons(&self) -> Vec<String> {
         let known = self.known();
         let natures = known.natures.iter().map(|(&Place(key), nature)| {
             let Nature {
@@ -253,7 +253,7 @@ impl Loops {
     }
 
     /// Takes up what was known elsewhere. What cannot be read is found out anew.
-    pub(super) fn recall(&self, lessons: &[String]) {
+    pub(in super::super) fn recall(&self, lessons: &[String]) {
         let known = &mut *self.known();
         for lesson in lessons {
             let words: Vec<&str> = lesson.split(' ').collect();

@@ -8,7 +8,7 @@ use corosensei::stack::{DefaultStack, Stack};
 use super::world::HEADROOM;
 
 /// Stacks, each used again and again.
-pub(super) struct Stacks {
+pub(in super::super) struct Stacks {
     /// The size of most.
     usual: usize,
     spare: Vec<DefaultStack>,
@@ -18,15 +18,15 @@ pub(super) struct Stacks {
 
 /// The part of a stack that a thread may use.
 #[derive(Clone, Copy, Default)]
-pub(super) struct Room {
+pub(in super::super) struct Room {
     /// The lowest address.
-    pub(super) floor: usize,
+    pub(in super::super) floor: usize,
     /// The size that was asked for.
-    pub(super) size: usize,
+    pub(in super::super) size: usize,
 }
 
 impl Room {
-    pub(super) fn new(stack: &DefaultStack, size: usize) -> Self {
+    pub(in super::super) fn new(stack: &DefaultStack, size: usize) -> Self {
         Self {
             floor: stack.limit().get(),
             size,
@@ -52,7 +52,7 @@ fn new_stack(bytes: usize) -> io::Result<DefaultStack> {
 }
 
 impl Stacks {
-    pub(super) fn new(usual: usize) -> Self {
+    pub(in super::super) fn new(usual: usize) -> Self {
         Self {
             usual,
             spare: Vec::new(),
@@ -61,12 +61,12 @@ impl Stacks {
     }
 
     /// The size of the stack of a thread that asks for so much, or for nothing.
-    pub(super) fn size(&self, asked: Option<usize>) -> usize {
+    pub(in super::super) fn size(&self, asked: Option<usize>) -> usize {
         asked.map_or(self.usual, |asked| asked.max(self.usual))
     }
 
     /// A stack of one of these sizes, if there is memory for it.
-    pub(super) fn take(&mut self, size: usize) -> io::Result<DefaultStack> {
+    pub(in super::super) fn take(&mut self, size: usize) -> io::Result<DefaultStack> {
         if size == self.usual {
             return self.spare.pop().map_or_else(|| self.find(), Ok);
         }
@@ -86,7 +86,7 @@ impl Stacks {
         }
     }
 
-    pub(super) fn give_back(&mut self, size: usize, stack: DefaultStack) {
+    pub(in super::super) fn give_back(&mut self, size: usize, stack: DefaultStack) {
         match size == self.usual {
             true => self.spare.push(stack),
             false => self.larger.push((size, stack)),

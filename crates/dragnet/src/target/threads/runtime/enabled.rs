@@ -1,21 +1,21 @@
-//! Who can go on, and in which ways.
+//! Which threads are enabled, and in which ways.
 
 use std::ptr;
 
+use super::super::operation::{Action, Operation, ThreadId, Way, Ways};
+use super::super::state::State;
 use super::executor::Taken;
-use super::operation::{Action, Operation, ThreadId, Way, Ways};
-use super::state::State;
 use crate::trace::GOLDEN;
 
 /// Decisions that were taken in an earlier execution, to be taken again.
 #[derive(Default)]
-pub(super) struct Ahead {
+pub(in super::super) struct Ahead {
     prescribed: Vec<Taken>,
     taken: usize,
 }
 
 impl Ahead {
-    pub(super) fn prescribe(&mut self, taken: &[Taken]) {
+    pub(in super::super) fn prescribe(&mut self, taken: &[Taken]) {
         self.prescribed.clear();
         self.prescribed.extend_from_slice(taken);
         self.taken = 0;
@@ -26,12 +26,12 @@ impl Ahead {
     }
 
     /// Who goes on next.
-    pub(super) fn next_thread(&self) -> Option<ThreadId> {
+    pub(in super::super) fn next_thread(&self) -> Option<ThreadId> {
         self.next().map(|next| next.transition.0)
     }
 
     /// Whether the thread that was last to go on is this one, and goes on next.
-    pub(super) fn is_of_same(&self, thread: ThreadId) -> bool {
+    pub(in super::super) fn is_of_same(&self, thread: ThreadId) -> bool {
         let last = self.taken.checked_sub(1);
         self.next_thread() == Some(thread)
             && last.is_some_and(|last| self.prescribed[last].transition.0 == thread)
@@ -44,7 +44,11 @@ impl Ahead {
 
 impl State {
     /// The ways in which threads can go on. Those that go round without seeing anything new wait for the others.
-    pub(super) fn enabled(&mut self, ways: &mut Vec<Way>, enabled: &mut Vec<(ThreadId, Way)>) {
+    pub(in super::super) fn enabled(
+        &mut self,
+        ways: &mut Vec<Way>,
+        enabled: &mut Vec<(ThreadId, Way)>,
+    ) {
         enabled.clear();
         let mut in_vain = false;
         for at in 0..self.order.len() {
@@ -100,7 +104,7 @@ impl State {
     }
 
     /// The ways in which a thread can go on, but for its patience.
-    pub(super) fn ways_of(
+    pub(in super::super) fn ways_of(
         &self,
         id: ThreadId,
         ways: &mut Vec<Way>,
@@ -125,7 +129,7 @@ impl State {
     }
 
     /// Whether nothing but its own patience keeps a thread from going on.
-    pub(super) fn can_go_on(&self, thread: ThreadId) -> bool {
+    pub(in super::super) fn can_go_on(&self, thread: ThreadId) -> bool {
         let Some(pending) = self.pending(thread) else {
             return false;
         };
@@ -152,7 +156,12 @@ impl State {
 
     /// Whether a thread has come to what it did in an execution of which this one repeats some events, and can do it. A
     /// thread that was notified there wakes up here too: a notification that is left out has not ordered anything.
-    pub(super) fn repeats(&self, thread: ThreadId, operation: &Operation, way: Way) -> bool {
+    pub(in super::super) fn repeats(
+        &self,
+        thread: ThreadId,
+        operation: &Operation,
+        way: Way,
+    ) -> bool {
         // Where less happens than did, things have other numbers.
         let is_same = self.pending(thread).is_some_and(|pending| {
             (pending.action, pending.at) == (operation.action, operation.at)
@@ -162,7 +171,7 @@ impl State {
     }
 
     /// A thread takes the next of the decisions that are prescribed, which is its own. False if it cannot.
-    pub(super) fn goes_ahead(&mut self, thread: ThreadId) -> bool {
+    pub(in super::super) fn goes_ahead(&mut self, thread: ThreadId) -> bool {
         let Some(&Taken {
             transition: (_, way),
             operation,
@@ -193,7 +202,7 @@ impl State {
     }
 
     /// The way in which a thread went on when it last did what it has come to, or else any, if it can go on at all.
-    pub(super) fn same_way(&self, thread: ThreadId) -> Option<Way> {
+    pub(in super::super) fn same_way(&self, thread: ThreadId) -> Option<Way> {
         let open = self.open_ways(thread);
         let pending = self.pending(thread)?;
         let events = self.object(pending.object).events.iter().rev();
@@ -206,7 +215,7 @@ impl State {
     }
 
     /// The decisions without which a thread would not be where it is.
-    pub(super) fn way_to(&self, thread: ThreadId) -> Vec<(ThreadId, Way)> {
+    pub(in super::super) fn way_to(&self, thread: ThreadId) -> Vec<(ThreadId, Way)> {
         let row = self.thread(thread).row;
         let events = self.events.iter();
         let past = events.filter(|event| self.clocks.of(row, event.thread) > event.index);

@@ -9,14 +9,14 @@ use std::time::Duration;
 use corosensei::stack::DefaultStack;
 use corosensei::{Coroutine, CoroutineResult};
 
-use super::data_race::{DataRaces, Scrutiny, Suspicion};
-use super::loops::{Habit, Instance, Loops, Probed};
-use super::moments::lost;
-use super::names::Names;
-use super::operation::{Operation, ThreadId, Way};
+use super::super::data_race::{DataRaces, Scrutiny, Suspicion};
+use super::super::moments::lost;
+use super::super::names::Names;
+use super::super::operation::{Operation, ThreadId, Way};
+use super::super::spin::termination::{Habit, Instance, Loops, Probed};
+use super::super::state::{Newborn, State};
 use super::stacks::{Room, Stacks};
-use super::state::{Newborn, State};
-use super::trap::{self, Trapped};
+use super::watchdog::{self, Trapped};
 use super::world::{self, Entered, Setting, World};
 use crate::panics;
 use crate::system::{Failure, FailureKind};
@@ -47,7 +47,7 @@ enum Open {
 /// How many steps a thread that goes on alone takes between two looks at how many there may be.
 const BETWEEN_LOOKS: usize = 100;
 
-/// What is said of an [`Arc`](super::arc::Arc) that still has owners in the end.
+/// What is said of an [`Arc`](super::super::arc::Arc) that still has owners in the end.
 fn leak(made: Option<&'static Location<'static>>, owners: u32) -> Failure {
     let made = made.map(|made| format!(" made at {made}"));
     let made = made.unwrap_or_default();
@@ -231,12 +231,12 @@ impl Executor {
         self.run_from(taken, None, director)
     }
 
-    pub(super) fn world(&self) -> &World {
+    pub(in super::super) fn world(&self) -> &World {
         &self.world
     }
 
     /// What is on the threads' stacks is not touched any more.
-    pub(super) fn abandon(&mut self) {
+    pub(in super::super) fn abandon(&mut self) {
         self.is_abandoned = true;
     }
 
@@ -259,7 +259,7 @@ impl Executor {
                 true => patience.min(SHORT_PATIENCE),
                 false => patience,
             };
-            let _watched = trap::on_duty(&pulse, patience);
+            let _watched = watchdog::on_duty(&pulse, patience);
             let mut in_place = 0;
             let mut lessons = self.program.loops.changes();
             loop {
@@ -324,7 +324,7 @@ impl Executor {
         taken.collect()
     }
 
-    pub(super) fn begin(&mut self) {
+    pub(in super::super) fn begin(&mut self) {
         let program = Arc::clone(&self.program);
         self.is_abandoned = self.program.leaves.load(Relaxed);
         self.world.begin(Box::new(move || (program.main)()));
@@ -478,15 +478,16 @@ impl Executor {
     }
 
     /// Has a thread run to its next operation.
-    pub(super) fn go_on(&mut self, thread: ThreadId) {
+    pub(in super::super) fn go_on(&mut self, thread: ThreadId) {
         loop {
             self.world.set_running(thread);
             self.world.set_stack(self.rooms[thread.0 as usize]);
             let fiber = self.fibers[thread.0 as usize].as_mut();
             let fiber = fiber.expect("a thread that can go on has not ended");
-            let (result, trapped) = trap::inside(self.world.pulse(), fiber.trap_handler(), || {
-                fiber.resume(())
-            });
+            let (result, trapped) =
+                watchdog::inside(self.world.pulse(), fiber.trap_handler(), || {
+                    fiber.resume(())
+                });
             if let CoroutineResult::Return(()) = result
                 && let Some(fiber) = self.fibers[thread.0 as usize].take()
             {
@@ -555,7 +556,7 @@ impl Executor {
     }
 
     /// Takes threads that have not ended out of the execution, children before their parents.
-    pub(super) fn take_apart(&mut self) {
+    pub(in super::super) fn take_apart(&mut self) {
         self.world.end();
         let count = self.world.state().borrow().order.len();
         for which in (0..count).rev() {
@@ -569,7 +570,7 @@ impl Executor {
             let unwound = !self.is_abandoned && {
                 let handler = fiber.trap_handler();
                 let pulse = self.world.pulse();
-                let (result, trapped) = trap::inside(pulse, handler, || fiber.resume(()));
+                let (result, trapped) = watchdog::inside(pulse, handler, || fiber.resume(()));
                 is_trapped = trapped.is_some();
                 if is_trapped {
                     // What panics while it unwinds is not unwound any more.

@@ -1,15 +1,15 @@
-//! Threads that go round: whether they wait for something new, and why they go on.
+//! Threads in a spin loop: when they are blocked, and which change wakes them.
 
 use std::collections::BTreeSet;
 use std::panic::Location;
 use std::rc::Rc;
 
-use super::clocks::Row;
-use super::loops::{Instance, Nature, Place};
-use super::model::{EventId, Model};
-use super::operation::{Action, Operation, ThreadId, Way};
-use super::round::{Aspect, Effect, LONGEST_LOOP, Sight};
-use super::state::{State, Thread};
+use super::super::clocks::Row;
+use super::super::model::{EventId, Model};
+use super::super::operation::{Action, Operation, ThreadId, Way};
+use super::super::state::{State, Thread};
+use super::detection::{Aspect, Effect, LONGEST_LOOP, Sight};
+use super::termination::{Instance, Nature, Place};
 use crate::system::{Failure, FailureKind};
 
 /// How often a thread goes round a loop without an end of its own though nobody else can go on, before that is hopeless.
@@ -33,7 +33,7 @@ pub(crate) type GaveUp = (&'static Location<'static>, u32);
 
 impl State {
     /// Whether a thread that has gone round sees nothing new, in a loop that has no end of its own. Where that is not known, it [wonders](Self::wonders).
-    pub(super) fn waits_in_loop(&mut self, id: ThreadId) -> bool {
+    pub(in super::super) fn waits_in_loop(&mut self, id: ThreadId) -> bool {
         let thread = self.thread(id);
         let round = &thread.round;
         let Some(pending) = thread.pending.filter(|pending| round.is_closed_by(pending)) else {
@@ -68,14 +68,14 @@ impl State {
     }
 
     /// Whether a thread that waits in a loop goes round for ever if nobody else does anything, and does nothing itself.
-    pub(super) fn is_lost_in_loop(&self, id: ThreadId) -> bool {
+    pub(in super::super) fn is_lost_in_loop(&self, id: ThreadId) -> bool {
         let round = &self.thread(id).round;
         let nature = round.nature.unwrap_or_default();
         nature.spins && nature.late_end.is_none() && !nature.is_guessed && !round.acts
     }
 
     /// Whether there is no hope that a thread that goes round leaves its loop.
-    pub(super) fn is_hopeless(&self, id: ThreadId) -> bool {
+    pub(in super::super) fn is_hopeless(&self, id: ThreadId) -> bool {
         let round = &self.thread(id).round;
         let nature = round.nature.unwrap_or_default();
         let known = nature
@@ -88,7 +88,7 @@ impl State {
     }
 
     /// The loop that a thread goes round, and what the thread had seen when it first came round.
-    pub(super) fn loop_of(&self, id: ThreadId) -> Option<Instance> {
+    pub(in super::super) fn loop_of(&self, id: ThreadId) -> Option<Instance> {
         let thread = self.thread(id);
         let at = thread.round.head()?;
         let this = Place::new(thread.hash, at).loop_at(thread.depth);
@@ -96,7 +96,7 @@ impl State {
     }
 
     /// Where a thread has been lately that goes round, since an event.
-    pub(super) fn last_places(&self, id: ThreadId, since: usize) -> Vec<Place> {
+    pub(in super::super) fn last_places(&self, id: ThreadId, since: usize) -> Vec<Place> {
         let hash = self.thread(id).hash;
         let events = self.events[since..].iter().rev().take(LONGEST_LOOP * 2);
         let places = events.map(|event| Place::new(hash, event.operation.at));
@@ -129,7 +129,7 @@ impl State {
 
     /// A thread that has gone round, and does not leave its loop, goes on because something has changed, and comes after that;
     /// or because nobody else can go on, and comes after all.
-    pub(super) fn stir(
+    pub(in super::super) fn stir(
         &mut self,
         thread: ThreadId,
         operation: &Operation,
@@ -179,7 +179,7 @@ impl State {
     }
 
     /// Takes note of what an operation is to the round of its thread.
-    pub(super) fn go_on_with_round(
+    pub(in super::super) fn go_on_with_round(
         &mut self,
         thread: ThreadId,
         operation: &Operation,
@@ -219,7 +219,7 @@ impl State {
     }
 
     /// The last operation of the running thread turned out to have changed nothing.
-    pub(super) fn take_back_change(&mut self, thread: ThreadId) {
+    pub(in super::super) fn take_back_change(&mut self, thread: ThreadId) {
         let mut events = self.events.iter_mut().rev();
         let Some(last) = events.find(|event| event.thread == thread) else {
             return;
@@ -258,7 +258,11 @@ impl State {
     /// What a change was. What a thread changes that goes round without end is new to others only in its first turns, and to
     /// others like it never.
     #[inline]
-    pub(super) fn unless_stale(&mut self, thread: ThreadId, operation: &Operation) -> Effect {
+    pub(in super::super) fn unless_stale(
+        &mut self,
+        thread: ThreadId,
+        operation: &Operation,
+    ) -> Effect {
         match self.is_busy(thread, operation) {
             true => self.busy_change(thread, operation),
             false => Effect::CHANGE,
@@ -293,7 +297,7 @@ impl State {
     /// Why it is not known whether threads that spin would leave their loops in the end, if it is not: others that spin
     /// changed an atomic value that they look at, which may be a number that grows. What a lock protects is taken to be the
     /// same again after so many turns.
-    pub(super) fn limit_of_hope(&self) -> Option<Failure> {
+    pub(in super::super) fn limit_of_hope(&self) -> Option<Failure> {
         let is_limited = self.numbers_change && self.disturbances >= MOST_DISTURBANCES;
         is_limited.then(|| {
             let heads = self.threads.iter().flatten();

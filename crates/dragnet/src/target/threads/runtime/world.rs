@@ -10,18 +10,18 @@ use std::time::Duration;
 
 use corosensei::Yielder;
 
-use super::clocks::Row;
-use super::data_race::{self, DataRaces, Scrutiny};
+use super::super::clocks::Row;
+use super::super::data_race::{self, DataRaces, Scrutiny};
+use super::super::handle::{Handle, Serial};
+use super::super::happens_before::Atomic;
+use super::super::host::Host;
+use super::super::model::Model;
+use super::super::names::Names;
+use super::super::operation::{Action, ObjectId, Operation, ProcessId, ThreadId};
+use super::super::state::{Body, Newborn, State};
 use super::executor::Program;
-use super::handle::{Handle, Serial};
-use super::happens_before::Atomic;
-use super::host::Host;
-use super::model::Model;
-use super::names::Names;
-use super::operation::{Action, ObjectId, Operation, ProcessId, ThreadId};
 use super::stacks::Room;
-use super::state::{Body, Newborn, State};
-use super::trap::{self, Pulse, Trapped};
+use super::watchdog::{self, Pulse, Trapped};
 use crate::panics;
 use crate::step_guard;
 use crate::step_guard::controlled::ControlledThreads;
@@ -50,15 +50,15 @@ pub(crate) fn is_spoiled() -> bool {
 }
 
 /// This thread of the operating system can run no further execution.
-pub(super) fn spoil() {
+pub(in super::super) fn spoil() {
     SPOILED.set(true);
 }
 
 /// Makes `world` the execution of this thread of the operating system until it is dropped.
-pub(super) struct Entered;
+pub(in super::super) struct Entered;
 
 impl Entered {
-    pub(super) fn new(world: &World) -> Self {
+    pub(in super::super) fn new(world: &World) -> Self {
         assert!(
             CURRENT.replace(world).is_null(),
             "an execution runs inside another"
@@ -129,7 +129,7 @@ fn panic_that_ends_the_process(fatal: bool) {
         && (fatal || world.is_over() && state.thread(world.running()).told > 0)
     {
         spoil();
-        trap::expect_abort();
+        watchdog::expect_abort();
     }
 }
 
@@ -137,12 +137,12 @@ fn panic_that_ends_the_process(fatal: bool) {
 fn exit_that_ends_the_process(status: i32) {
     if current().is_some() {
         spoil();
-        trap::exit(status);
+        watchdog::exit(status);
     }
 }
 
 /// How much room on its stack a thread needs for an operation, and to unwind.
-pub(super) const HEADROOM: usize = 24 << 10;
+pub(in super::super) const HEADROOM: usize = 24 << 10;
 
 /// How often a thread may catch that, or go on with something else on its way out.
 const PATIENCE: u32 = 1_000;
@@ -170,7 +170,7 @@ pub(crate) struct Setting {
 }
 
 /// A destructor of a last owner is under way.
-pub(super) struct InDestructor<'a>(&'a World);
+pub(in super::super) struct InDestructor<'a>(&'a World);
 
 impl Drop for InDestructor<'_> {
     fn drop(&mut self) {
@@ -186,7 +186,7 @@ impl Drop for InDestructor<'_> {
 
 pub(crate) struct World {
     serial: Serial,
-    pub(super) setting: Setting,
+    pub(in super::super) setting: Setting,
     names: Arc<Names>,
     pulse: Arc<Pulse>,
     over: Cell<bool>,
@@ -210,7 +210,7 @@ pub(crate) struct World {
 }
 
 impl World {
-    pub(super) fn new(program: &Program) -> Self {
+    pub(in super::super) fn new(program: &Program) -> Self {
         let setting = program.setting.clone();
         let loops = Arc::clone(&program.loops);
         Self {
@@ -234,7 +234,7 @@ impl World {
     }
 
     /// Begins a new execution, with `main` as its first thread.
-    pub(super) fn begin(&self, main: Body) {
+    pub(in super::super) fn begin(&self, main: Body) {
         self.serial.begin();
         self.over.set(false);
         self.weakly_ordered.set(0);
@@ -265,11 +265,11 @@ impl World {
         &self.pulse
     }
 
-    pub(super) fn state(&self) -> &RefCell<State> {
+    pub(in super::super) fn state(&self) -> &RefCell<State> {
         &self.state
     }
 
-    pub(super) fn set_running(&self, thread: ThreadId) {
+    pub(in super::super) fn set_running(&self, thread: ThreadId) {
         self.running.set(thread);
     }
 
@@ -279,12 +279,12 @@ impl World {
     }
 
     /// From here on primitives do nothing, and threads are taken apart.
-    pub(super) fn end(&self) {
+    pub(in super::super) fn end(&self) {
         self.over.set(true);
     }
 
     /// How the execution fails if a thread that the check does not know has come to something in it.
-    pub(super) fn disturbance(&self) -> Option<Failure> {
+    pub(in super::super) fn disturbance(&self) -> Option<Failure> {
         let why = self.serial.take_disturbance()?;
         Some(Failure::new(FailureKind::Nondeterminism, why, None))
     }
@@ -316,7 +316,7 @@ impl World {
 
     /// Ends the execution if the running thread comes to something that another process has.
     #[inline]
-    pub(super) fn share(&self, object: ObjectId, handle: &Handle) {
+    pub(in super::super) fn share(&self, object: ObjectId, handle: &Handle) {
         if self.state.borrow().hosts.len() > 1 {
             self.share_among_processes(object, handle);
         }
@@ -390,7 +390,7 @@ impl World {
     }
 
     /// The running thread has dropped the last owner of a value, and drops the value.
-    pub(super) fn enter_destructor(&self) -> InDestructor<'_> {
+    pub(in super::super) fn enter_destructor(&self) -> InDestructor<'_> {
         let mut state = self.state.borrow_mut();
         let this = state.thread_mut(self.running.get());
         this.destroying.push(this.latest);
@@ -400,7 +400,7 @@ impl World {
 
     /// The running thread comes to an operation or a checked cell. If it does so in a destructor, it matters who has run that.
     #[inline]
-    pub(super) fn note_in_destructor(&self) {
+    pub(in super::super) fn note_in_destructor(&self) {
         if self.destructors.get() > 0 {
             self.state
                 .borrow_mut()
@@ -421,7 +421,7 @@ impl World {
     }
 
     /// Lets the executor go on, until it is the thread's turn again.
-    pub(super) fn suspend(&self, me: ThreadId) {
+    pub(in super::super) fn suspend(&self, me: ThreadId) {
         let panicking = is_panicking();
         let yielder = {
             let mut state = self.state.borrow_mut();
@@ -435,7 +435,7 @@ impl World {
     }
 
     /// In an execution that is over, takes the running thread out of it, unless it is on its way.
-    pub(super) fn leave_if_over(&self) {
+    pub(in super::super) fn leave_if_over(&self) {
         let me = self.running.get();
         let told = {
             let mut state = self.state.borrow_mut();
@@ -490,7 +490,7 @@ impl World {
     }
 
     /// There is no memory for a thread's stack: that says nothing of the program.
-    pub(super) fn fail_for_want_of_a_stack(
+    pub(in super::super) fn fail_for_want_of_a_stack(
         &self,
         thread: ThreadId,
         size: usize,
@@ -547,7 +547,7 @@ impl World {
     }
 
     /// The same for a thread of a process.
-    pub(super) fn spawn_as(
+    pub(in super::super) fn spawn_as(
         &self,
         process: ProcessId,
         name: Option<String>,
@@ -595,7 +595,7 @@ impl World {
     }
 
     /// What a thread does, from its first to its last step.
-    pub(super) fn live(&self, me: ThreadId, yielder: &Yielder<(), ()>, body: Body) {
+    pub(in super::super) fn live(&self, me: ThreadId, yielder: &Yielder<(), ()>, body: Body) {
         self.state.borrow_mut().thread_mut(me).yielder = yielder;
         self.running.set(me);
         let lived = panic::catch_unwind(AssertUnwindSafe(body));
@@ -642,7 +642,7 @@ impl World {
     }
 
     /// What the running thread is called.
-    pub(super) fn name_of_running(&self) -> String {
+    pub(in super::super) fn name_of_running(&self) -> String {
         self.names.of(self.running.get())
     }
 
@@ -685,12 +685,12 @@ impl World {
     }
 
     /// The stack of the thread that runs next.
-    pub(super) fn set_stack(&self, Room { floor, size }: Room) {
+    pub(in super::super) fn set_stack(&self, Room { floor, size }: Room) {
         self.floor.set(floor);
         self.stack_size.set(size);
     }
 
-    pub(super) fn set_told(&self, told: bool) {
+    pub(in super::super) fn set_told(&self, told: bool) {
         self.told.set(told);
     }
 
@@ -711,25 +711,25 @@ impl World {
         }
     }
 
-    pub(super) fn data_races(&self) -> &DataRaces {
+    pub(in super::super) fn data_races(&self) -> &DataRaces {
         &self.races
     }
 
-    pub(super) fn names(&self) -> &Names {
+    pub(in super::super) fn names(&self) -> &Names {
         &self.names
     }
 
     /// What is made of accesses to checked cells.
-    pub(super) fn scrutiny(&self) -> Scrutiny {
+    pub(in super::super) fn scrutiny(&self) -> Scrutiny {
         self.scrutiny.get()
     }
 
-    pub(super) fn set_scrutiny(&self, scrutiny: Scrutiny) {
+    pub(in super::super) fn set_scrutiny(&self, scrutiny: Scrutiny) {
         self.scrutiny.set(scrutiny);
     }
 
     /// The next atomic operation finds this value.
-    pub(super) fn force(&self, value: Option<u64>) {
+    pub(in super::super) fn force(&self, value: Option<u64>) {
         self.forced.set(value);
     }
 

@@ -1,13 +1,13 @@
-//! Whether a thread goes round and round.
+//! Whether a thread spins: the same operations come again, and each has seen what it saw before.
 
 use std::panic::Location;
 use std::ptr;
 
-use super::loops::Nature;
-use super::operation::{ObjectId, Operation};
+use super::super::operation::{ObjectId, Operation};
+use super::termination::Nature;
 
 /// How many times as often a thread goes round that does not let others go first.
-pub(super) const WITHOUT_STEPPING_ASIDE: u32 = 8;
+pub(in super::super) const WITHOUT_STEPPING_ASIDE: u32 = 8;
 
 /// What there is to see of an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -80,14 +80,14 @@ impl Effect {
 
 /// How often each aspect of an object may have changed.
 #[derive(Clone, Copy, Default)]
-pub(super) struct Versions {
+pub(in super::super) struct Versions {
     calm: u32,
     content: u32,
     whole: u32,
 }
 
 impl Versions {
-    pub(super) fn of(self, aspect: Aspect) -> u32 {
+    pub(in super::super) fn of(self, aspect: Aspect) -> u32 {
         match aspect {
             Aspect::Calm => self.calm,
             Aspect::Content => self.content,
@@ -95,7 +95,7 @@ impl Versions {
         }
     }
 
-    pub(super) fn count(&mut self, effect: Effect) {
+    pub(in super::super) fn count(&mut self, effect: Effect) {
         let Some(changes) = effect.changes else {
             return;
         };
@@ -105,7 +105,7 @@ impl Versions {
     }
 
     /// Undoes the same.
-    pub(super) fn discount(&mut self, effect: Effect) {
+    pub(in super::super) fn discount(&mut self, effect: Effect) {
         self.calm -= u32::from(effect.alters(Aspect::Calm));
         self.content -= u32::from(effect.alters(Aspect::Content));
         self.whole -= u32::from(effect.alters(Aspect::Whole));
@@ -113,13 +113,13 @@ impl Versions {
 }
 
 /// How many operations a loop may consist of, so that it is seen to be one.
-pub(super) const LONGEST_LOOP: usize = 128;
+pub(in super::super) const LONGEST_LOOP: usize = 128;
 
 /// What a thread has done and seen since it last saw something new: whether it goes round and round.
 #[derive(Default)]
-pub(super) struct Round {
+pub(in super::super) struct Round {
     /// What it saw, where, and how often that had changed by then. What it changed itself is nothing new to it.
-    pub(super) seen: Vec<Sight>,
+    pub(in super::super) seen: Vec<Sight>,
     /// A bit for each of their operations, and perhaps for others: most are not among them.
     mask: u64,
     /// Whether anybody who comes and goes matters to one of them.
@@ -131,25 +131,25 @@ pub(super) struct Round {
     /// Which have come up since what no longer does was last left out: a bit each.
     lately: u128,
     /// What the thread had seen when it first came round.
-    pub(super) context: u64,
+    pub(in super::super) context: u64,
     /// How often it had come round when somebody last changed what it sees, though that was nothing new.
-    pub(super) disturbed_at: u32,
+    pub(in super::super) disturbed_at: u32,
     /// Whether it has asked what time it is.
-    pub(super) reads_clock: bool,
+    pub(in super::super) reads_clock: bool,
     /// How often it has come round.
-    pub(super) turns: u32,
+    pub(in super::super) turns: u32,
     /// Whether it changed something in its last turn,
-    pub(super) acts: bool,
+    pub(in super::super) acts: bool,
     /// whether it has in this one,
     has_acted: bool,
     /// and whether it had before its last operation.
     had_acted: bool,
     /// Whether it has gone on only because nobody else could, and after all of them.
-    pub(super) alone: bool,
+    pub(in super::super) alone: bool,
     /// Whether it has let others go first, or time pass, since then.
-    pub(super) steps_aside: bool,
+    pub(in super::super) steps_aside: bool,
     /// What is known of the loop.
-    pub(super) nature: Option<Nature>,
+    pub(in super::super) nature: Option<Nature>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -169,7 +169,7 @@ fn bit(operation: &Operation) -> u64 {
 
 impl Round {
     /// An empty one, in the room of an earlier one.
-    pub(super) fn in_room_of(earlier: Vec<Sight>) -> Self {
+    pub(in super::super) fn in_room_of(earlier: Vec<Sight>) -> Self {
         Self {
             seen: earlier,
             ..Self::default()
@@ -177,7 +177,7 @@ impl Round {
     }
 
     /// The thread has done something that is new each time.
-    pub(super) fn forget(&mut self) {
+    pub(in super::super) fn forget(&mut self) {
         self.seen.clear();
         self.mask = 0;
         self.sees_whole = false;
@@ -210,7 +210,7 @@ impl Round {
 
     /// For how many turns it goes round for each one of a thread that lets others go first each time. One that does not may be
     /// about to end.
-    pub(super) fn patience(&self) -> u32 {
+    pub(in super::super) fn patience(&self) -> u32 {
         match self.steps_aside {
             true => 1,
             false => WITHOUT_STEPPING_ASIDE,
@@ -218,42 +218,42 @@ impl Round {
     }
 
     /// The same since somebody last changed what it sees.
-    pub(super) fn has_turned_undisturbed(&self, turns: u32) -> bool {
+    pub(in super::super) fn has_turned_undisturbed(&self, turns: u32) -> bool {
         let turns = turns.saturating_mul(self.patience());
         self.turns - self.disturbed_at >= turns
     }
 
     /// Whether it has come round so often, for its [patience](Self::patience).
     #[inline]
-    pub(super) fn has_turned(&self, turns: u32) -> bool {
+    pub(in super::super) fn has_turned(&self, turns: u32) -> bool {
         self.head.is_some() && self.turns >= turns.saturating_mul(self.patience())
     }
 
     /// Where it began.
-    pub(super) fn head(&self) -> Option<&'static Location<'static>> {
+    pub(in super::super) fn head(&self) -> Option<&'static Location<'static>> {
         self.head.map(|head| self.seen[head].operation.at)
     }
 
     /// What it consists of.
-    pub(super) fn operations(&self) -> Vec<Operation> {
+    pub(in super::super) fn operations(&self) -> Vec<Operation> {
         self.seen.iter().map(|sight| sight.operation).collect()
     }
 
     /// Whether it still goes round, and consists of nothing but these.
-    pub(super) fn is_made_of(&self, operations: &[Operation]) -> bool {
+    pub(in super::super) fn is_made_of(&self, operations: &[Operation]) -> bool {
         let mut operations = operations.iter();
         let mut seen = self.seen.iter().map(|sight| &sight.operation);
         self.head.is_some() && seen.all(|seen| operations.any(|known| known == seen))
     }
 
     /// Whether it sees an object.
-    pub(super) fn sees(&self, object: ObjectId) -> bool {
+    pub(in super::super) fn sees(&self, object: ObjectId) -> bool {
         let mut seen = self.seen.iter();
         seen.any(|sight| sight.operation.object == object)
     }
 
     /// Whether an operation is one of the round.
-    pub(super) fn has(&self, operation: &Operation) -> bool {
+    pub(in super::super) fn has(&self, operation: &Operation) -> bool {
         self.position(operation).is_some()
     }
 
@@ -266,13 +266,13 @@ impl Round {
     }
 
     /// Whether it comes round with an operation.
-    pub(super) fn is_closed_by(&self, operation: &Operation) -> bool {
+    pub(in super::super) fn is_closed_by(&self, operation: &Operation) -> bool {
         self.head
             .is_some_and(|head| self.seen[head].operation == *operation)
     }
 
     /// The thread has changed something itself: that is nothing new to it.
-    pub(super) fn change(&mut self, object: ObjectId, effect: Effect) {
+    pub(in super::super) fn change(&mut self, object: ObjectId, effect: Effect) {
         if effect.changes == Some(Aspect::Whole) && !self.sees_whole {
             return;
         }
@@ -283,7 +283,7 @@ impl Round {
     }
 
     /// Undoes the same. An operation that was thought to change something was only a look.
-    pub(super) fn take_back_change(&mut self, object: ObjectId, effect: Effect) {
+    pub(in super::super) fn take_back_change(&mut self, object: ObjectId, effect: Effect) {
         let of_object = |sight: &&mut Sight| sight.operation.object == object;
         for sight in self.seen.iter_mut().filter(of_object) {
             sight.version -= u32::from(effect.alters(sight.aspect));
@@ -292,7 +292,7 @@ impl Round {
     }
 
     /// The thread has looked at something, or changed it.
-    pub(super) fn see(&mut self, sight: Sight, acts: bool, view: u64) {
+    pub(in super::super) fn see(&mut self, sight: Sight, acts: bool, view: u64) {
         self.go_on(sight, view);
         self.had_acted = self.has_acted;
         self.has_acted |= acts;
