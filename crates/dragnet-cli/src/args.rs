@@ -4,11 +4,13 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::builder::{PossibleValuesParser, RangedU64ValueParser, TypedValueParser};
+use clap::builder::{PossibleValue, PossibleValuesParser, RangedU64ValueParser, TypedValueParser};
 use clap::error::ErrorKind;
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
-use dragnet::{Determinism, Engine, Entry, Faults, Options, Pruning, Reduction, Values};
+use dragnet::engine::{Engine, EngineName, EngineOption, Pruning, Reduction};
+use dragnet::{Determinism, Entry, Faults, Options, Values};
 
+use crate::error::Error;
 use crate::output;
 use crate::status::Status;
 use crate::units;
@@ -58,21 +60,21 @@ pub(crate) struct CheckArgs {
     #[arg(long, value_name = "drops=1,crashes=1,…")]
     pub(crate) faults: Option<Faults>,
 
-    /// In which order states are visited [default: breadth, or schedules for programs with threads]
+    /// The engine that explores [default: breadth, or dpor for multithreaded programs]
     #[arg(long, value_parser = engine())]
-    engine: Option<Engine>,
+    engine: Option<EngineName>,
 
-    /// How much of what cannot happen is left out, with --engine local [default: adaptive]
+    /// How much of what cannot happen is left out, with --engine local or auto [default: adaptive]
     #[arg(long, value_parser = pruning())]
-    pub(crate) pruning: Option<Pruning>,
+    pruning: Option<Pruning>,
 
-    /// Which schedules are left out because others come to the same, with --engine schedules [default: optimal]
+    /// Which schedules are left out because others come to the same, with --engine dpor or auto [default: optimal]
     #[arg(long, value_parser = reduction())]
-    pub(crate) reduction: Option<Reduction>,
+    reduction: Option<Reduction>,
 
-    /// How often threads are interrupted that could go on, with --engine schedules [default: any number of times]
+    /// How often enabled threads are preempted, with --engine dpor or auto [default: any number of times]
     #[arg(long, value_name = "N")]
-    pub(crate) preemptions: Option<u32>,
+    preemptions: Option<u32>,
 
     /// How many threads search [default: one for each core]
     #[arg(long, value_name = "N", value_parser = RangedU64ValueParser::<usize>::new().range(1..=1024))]
@@ -94,17 +96,17 @@ pub(crate) struct CheckArgs {
     #[arg(long, value_name = "DURATION", value_parser = units::duration)]
     patience: Option<Duration>,
 
-    /// What random walks start from: the same seed gives the same walks [default: 0]
+    /// The seed of random walks, with --engine random or pct: the same seed gives the same walks [default: 0]
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
 
-    /// How many random walks are made, with --engine random and pct [default: 100000]
+    /// How many random walks are made, with --engine random or pct [default: 100000]
     #[arg(long, value_name = "N")]
-    pub(crate) walks: Option<u64>,
+    walks: Option<u64>,
 
     /// How often priorities change on a random walk, with --engine pct [default: 2]
     #[arg(long, value_name = "N")]
-    pub(crate) priority_changes: Option<u32>,
+    priority_changes: Option<u32>,
 
     /// Keep whole states instead of their fingerprints: larger and slower, with no chance of a collision
     #[arg(long)]
@@ -152,12 +154,13 @@ pub(crate) struct ReplayArgs {
 }
 
 impl CheckArgs {
-    /// How to search; what was not said stays as it is.
-    pub(crate) fn apply_to(&self, options: &mut Options) {
-        options.engine = self.engine.unwrap_or(options.engine);
-        options.pruning = self.pruning.unwrap_or(options.pruning);
-        options.reduction = self.reduction.unwrap_or(options.reduction);
-        options.preemptions = self.preemptions.or(options.preemptions);
+    /// How to search; what was not said stays as it is. An option that the engine does not read is refused.
+    pub(crate) fn apply_to(&self, options: &mut Options) -> Result<(), Error> {
+        options.engine = self.engine.map_or(options.engine, Engine::from);
+        for (flag, option) in self.engine_options() {
+            let with = options.engine.with(option);
+            options.engine = with.map_err(|source| Error::Unread { flag, source })?;
+        }
         options.exact |= self.exact;
         options.keep_state |= self.save_state.is_some();
         options.determinism = self.determinism.unwrap_or(options.determinism);
@@ -166,10 +169,27 @@ impl CheckArgs {
         options.memory = self.memory.or(options.memory);
         options.time = self.time.or(options.time);
         options.patience = self.patience.or(options.patience);
-        options.seed = self.seed.unwrap_or(options.seed);
-        options.walks = self.walks.unwrap_or(options.walks);
-        let changes = self.priority_changes;
-        options.priority_changes = changes.unwrap_or(options.priority_changes);
+        Ok(())
+    }
+
+    /// The options of the engine that were given, with their flags.
+    fn engine_options(&self) -> impl Iterator<Item = (&'static str, EngineOption)> {
+        let options = [
+            ("--pruning", self.pruning.map(EngineOption::Pruning)),
+            ("--reduction", self.reduction.map(EngineOption::Reduction)),
+            (
+                "--preemptions",
+                self.preemptions.map(EngineOption::Preemptions),
+            ),
+            ("--seed", self.seed.map(EngineOption::Seed)),
+            ("--walks", self.walks.map(EngineOption::Walks)),
+            (
+                "--priority-changes",
+                self.priority_changes.map(EngineOption::PriorityChanges),
+            ),
+        ];
+        let given = |(flag, option): (&'static str, Option<EngineOption>)| Some((flag, option?));
+        options.into_iter().filter_map(given)
     }
 }
 
@@ -275,8 +295,12 @@ fn examples(program: &str, entries: &[Entry]) -> String {
     text
 }
 
-fn engine() -> impl TypedValueParser<Value = Engine> {
-    PossibleValuesParser::new(Engine::ALL.map(Engine::name)).try_map(|name| name.parse::<Engine>())
+fn engine() -> impl TypedValueParser<Value = EngineName> {
+    let names = EngineName::ALL.map(|engine| PossibleValue::new(engine.name()));
+    // What the engine dpor was called before.
+    let former = PossibleValue::new("schedules").hide(true);
+    PossibleValuesParser::new(names.into_iter().chain([former]))
+        .try_map(|name| name.parse::<EngineName>())
 }
 
 fn pruning() -> impl TypedValueParser<Value = Pruning> {
@@ -334,7 +358,7 @@ mod tests {
         assert_eq!(
             said("dragnet check paxos --engine dept"),
             "invalid value 'dept' for '--engine <ENGINE>' [possible values: breadth, depth, random, pct, local, auto, \
-             schedules]; \
+             dpor]; \
              tip: a similar value exists: 'depth'"
         );
         assert_eq!(

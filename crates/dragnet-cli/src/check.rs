@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use dragnet::{
-    AnyCheck, Engine, Entry, Outcome, SavedState, Selection, StateError, TraceError, Verdict, find,
+    AnyCheck, Entry, Outcome, SavedState, Selection, StateError, TraceError, Verdict, find,
 };
 
 use crate::args::CheckArgs;
@@ -17,26 +17,8 @@ pub(crate) fn run(args: &CheckArgs, entries: &[Entry], program: &str) -> Result<
     let selection = select(entry, args)?;
     let mut check = entry.check(&selection)?;
     let options = check.options_mut();
-    args.apply_to(options);
-    let seed = options.seed;
-    let engine = options.engine;
-    if args.pruning.is_some() && !matches!(engine, Engine::Local | Engine::Auto) {
-        return Err(Error::PruningWithoutLocal);
-    }
-    for (option, given) in [
-        ("--reduction", args.reduction.is_some()),
-        ("--preemptions", args.preemptions.is_some()),
-    ] {
-        if given && !matches!(engine, Engine::Schedules | Engine::Auto) {
-            return Err(Error::NotWithoutSchedules(option));
-        }
-    }
-    if args.walks.is_some() && !engine.is_random() {
-        return Err(Error::WalksWithoutRandom);
-    }
-    if args.priority_changes.is_some() && engine != Engine::Pct {
-        return Err(Error::PrioritiesWithoutPct);
-    }
+    args.apply_to(options)?;
+    let seed = options.engine.seed();
     if let Some(file) = &args.from {
         check.start_from(&SavedState::read(file)?)?;
     }

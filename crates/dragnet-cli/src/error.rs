@@ -3,6 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
+use dragnet::engine::UnreadOption;
 use dragnet::{ReplayError, SelectionError, StateError, TraceError};
 use thiserror::Error;
 
@@ -21,18 +22,11 @@ pub(crate) enum Error {
     NoState(String),
     #[error("{} has {steps} steps; --after takes a number up to that", trace.display())]
     NotSoManySteps { trace: PathBuf, steps: usize },
-    #[error("--walks counts random walks: add --engine random or --engine pct, or leave it out")]
-    WalksWithoutRandom,
-    #[error(
-        "--priority-changes is for random walks by priorities: add --engine pct, or leave it out"
-    )]
-    PrioritiesWithoutPct,
-    #[error("{0} is for programs with threads: add --engine schedules, or leave it out")]
-    NotWithoutSchedules(&'static str),
-    #[error(
-        "--pruning is for the local engine: add --engine local or --engine auto, or leave it out"
-    )]
-    PruningWithoutLocal,
+    #[error("{flag}: {source}: add --engine {}, or leave it out", source.readers[0])]
+    Unread {
+        flag: &'static str,
+        source: UnreadOption,
+    },
     #[error("{system} cannot be checked like this: {objection}")]
     Unfit { system: String, objection: String },
     #[error("cannot write to standard output: {0}")]

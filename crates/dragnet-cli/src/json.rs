@@ -2,7 +2,8 @@
 
 use std::path::Path;
 
-use dragnet::{Engine, Entry, Outcome, Replay, Selection, Trace, Values, Verdict};
+use dragnet::engine::EngineName;
+use dragnet::{Entry, Outcome, Replay, Selection, Trace, Values, Verdict};
 use serde_json::{Map, Value, json};
 
 use crate::error::Error;
@@ -45,7 +46,7 @@ pub(crate) fn text(value: &Value) -> String {
 pub(crate) fn verdict(
     verdict: &Verdict,
     selection: &Selection<'_>,
-    seed: u64,
+    seed: Option<u64>,
     trace: Option<&Path>,
 ) -> Value {
     let statistics = &verdict.statistics;
@@ -67,7 +68,7 @@ pub(crate) fn verdict(
         .set("decided_by", verdict.decided_by.name())
         .set("threads", verdict.threads)
         .set("exact", verdict.exact);
-    if verdict.engine.is_random() {
+    if let Some(seed) = seed {
         object.set("seed", seed);
     }
     object
@@ -99,7 +100,7 @@ pub(crate) fn verdict(
     if let Some(local) = statistics.local {
         object.set("local_states", local.local_states);
     }
-    if matches!(verdict.engine, Engine::Local | Engine::Auto) {
+    if matches!(verdict.engine, EngineName::Local | EngineName::Auto) {
         // Null where breadth first was faster.
         let local = statistics.local;
         object

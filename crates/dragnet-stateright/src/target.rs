@@ -5,7 +5,7 @@ use std::fmt::Debug;
 use std::hash::Hash;
 use std::sync::Arc;
 
-use dragnet::{Check, Setting, Target};
+use dragnet::{Check, Setting, Target, TargetKind};
 use stateright::actor::ActorModel;
 use stateright::{Expectation, Property};
 
@@ -227,7 +227,11 @@ impl<M: CheckableModel> Target for Stateright<M> {
         state
     }
 
-    fn kind(&self) -> &'static str {
+    fn kind(&self) -> TargetKind {
+        TargetKind::Direct
+    }
+
+    fn kind_name(&self) -> &'static str {
         "stateright"
     }
 

@@ -317,7 +317,7 @@ impl OpaqueNode for Member {
 
 #[cfg(test)]
 mod tests {
-    use dragnet::Engine;
+    use dragnet::engine::EngineName;
 
     use super::*;
 
@@ -339,7 +339,7 @@ mod tests {
     #[test]
     fn two_members_without_renewal_storm_at_each_other() {
         assert_finds("no storm", || {
-            check(cluster(2, false, 4, 6), false, 8).engine(Engine::Random)
+            check(cluster(2, false, 4, 6), false, 8).engine(EngineName::Random)
         });
     }
 }

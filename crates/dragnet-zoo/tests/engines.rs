@@ -1,6 +1,7 @@
 //! Every engine says the same of every system.
 
-use dragnet::{Control, Engine, Entry, Options, Selection, Verdict};
+use dragnet::engine::{EngineName, Random};
+use dragnet::{Control, Entry, Options, Selection, Verdict};
 
 fn run(entry: &Entry, selection: &Selection<'_>, set: impl Fn(&mut Options)) -> Verdict {
     let mut check = entry
@@ -15,11 +16,11 @@ fn breadth_depth_and_exact_agree_on_the_states_of_every_system_with_one_thread_a
     for entry in dragnet_zoo::distributed() {
         let selection = Selection::of(&entry);
         let mut counts = Vec::new();
-        for engine in [Engine::Breadth, Engine::Depth] {
+        for engine in [EngineName::Breadth, EngineName::Depth] {
             for threads in [1, 2] {
                 for exact in [false, true] {
                     let verdict = run(&entry, &selection, |options| {
-                        options.engine = engine;
+                        options.engine = engine.into();
                         options.threads = threads;
                         options.exact = exact;
                     });
@@ -67,9 +68,7 @@ fn random_walks_find_every_bug_with_a_fixed_seed() {
                 .with_bug(bug.name)
                 .expect("it is listed");
             let verdict = run(&entry, &selection, |options| {
-                options.engine = Engine::Random;
-                options.seed = 1;
-                options.walks = 1_000_000;
+                options.engine = Random::new().seed(1).walks(1_000_000).into();
             });
             assert!(
                 verdict.counterexample().is_some(),

@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use dragnet::{AnyCheck, Control, Engine, Entry, Outcome, Pruning, Selection, Verdict};
+use dragnet::engine::{Local, Pruning};
+use dragnet::{AnyCheck, Control, Entry, Outcome, Selection, Verdict};
 
 const LEVELS: [Pruning; 4] = [
     Pruning::Plain,
@@ -26,8 +27,7 @@ fn verdict(
 ) -> Option<Verdict> {
     let mut check = check(entry, selection);
     let options = check.options_mut();
-    options.engine = Engine::Local;
-    options.pruning = pruning;
+    options.engine = Local::new().pruning(pruning).into();
     options.time = Some(time);
     check
         .objection()

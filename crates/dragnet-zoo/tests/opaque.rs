@@ -4,8 +4,9 @@ use std::collections::HashSet;
 use std::hash::Hash;
 use std::sync::{Arc, Mutex};
 
+use dragnet::engine::EngineName;
 use dragnet::{
-    Check, Cluster, Context, Engine, Node, NodeId, Opaque, OpaqueNode, Outcome, Past, Snapshot,
+    Check, Cluster, Context, Node, NodeId, Opaque, OpaqueNode, Outcome, Past, Snapshot,
     StableHasher, Timer, crashes,
 };
 use dragnet_zoo::{
@@ -82,7 +83,7 @@ type Seen<S> = HashSet<Vec<Option<S>>>;
 /// Everything that can be seen of a cluster within so many steps when every delivery is taken, and how many states it has.
 fn seen<N, S>(
     cluster: Cluster<N>,
-    engine: Engine,
+    engine: EngineName,
     depth: u64,
     see: impl Fn(&N::State) -> S + Send + Sync + 'static,
 ) -> (Seen<S>, u64)
@@ -110,8 +111,8 @@ where
 
 fn compare<N: Node>(depth: u64, make: impl Fn() -> Cluster<N>) {
     let veil = |digests| move |node| Opaque::new(Veiled { node, digests });
-    let (hashed, states) = seen(make(), Engine::Breadth, depth, Clone::clone);
-    for engine in [Engine::Breadth, Engine::Depth] {
+    let (hashed, states) = seen(make(), EngineName::Breadth, depth, Clone::clone);
+    for engine in [EngineName::Breadth, EngineName::Depth] {
         let bare = |past: &Past<Veiled<N>>| (**past).clone();
         let (by_history, more) = seen(make().map(veil(false)), engine, depth, bare);
         assert_eq!(by_history, hashed);

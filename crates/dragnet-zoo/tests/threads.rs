@@ -3,10 +3,8 @@
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex};
 
-use dragnet::{
-    AnyCheck, Check, Control, Engine, Entry, Reduction, Selection, Threads, Verdict, ViolationKind,
-    find,
-};
+use dragnet::engine::{Dpor, Engine, EngineName, Pct, Random, Reduction};
+use dragnet::{AnyCheck, Check, Control, Entry, Selection, Threads, Verdict, ViolationKind, find};
 use dragnet_zoo::threads::{connection_pool, entries, philosophers, work_stealing};
 
 /// The reductions that are meant for more than a comparison.
@@ -27,8 +25,8 @@ fn check(entry: &Entry, bug: Option<&str>, parameters: &[(&str, &str)]) -> Box<d
 
 fn explore(mut check: Box<dyn AnyCheck>, reduction: Reduction, workers: usize) -> Verdict {
     let options = check.options_mut();
-    assert_eq!(options.engine, Engine::Schedules);
-    options.reduction = reduction;
+    assert_eq!(options.engine, Dpor::new().into());
+    options.engine = Dpor::new().reduction(reduction).into();
     options.threads = workers;
     check.run_under(&Control::default())
 }
@@ -167,14 +165,15 @@ fn every_bug_is_found_with_every_reduction_and_its_execution_replays() {
 fn random_walks_find_every_bug_with_a_fixed_seed() {
     for entry in entries() {
         for bug in entry.bugs() {
-            for engine in [Engine::Random, Engine::Pct] {
+            // To lose a task takes so many changes of priorities, and no fewer.
+            let engines = [
+                Engine::from(Random::new().seed(1).walks(10_000)),
+                Pct::new().seed(1).walks(10_000).priority_changes(3).into(),
+            ];
+            for engine in engines {
                 let mut check = check(&entry, Some(bug.name), &[]);
                 let options = check.options_mut();
                 options.engine = engine;
-                options.seed = 1;
-                options.walks = 10_000;
-                // To lose a task takes so many, and no fewer.
-                options.priority_changes = 3;
                 let verdict = check.run_under(&Control::default());
                 replays(&entry, bug.name, &[], &verdict);
             }
@@ -216,7 +215,7 @@ fn ends(main: impl Fn() + Send + Sync + 'static) -> u64 {
     let ends = Arc::new(Mutex::new(HashSet::new()));
     let seen = Arc::clone(&ends);
     Check::new(Threads::new(main))
-        .engine(Engine::Breadth)
+        .engine(EngineName::Breadth)
         .always("ends are counted", move |moment| {
             if moment.is_over() {
                 seen.lock().unwrap().insert(moment.clone());

@@ -5,8 +5,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::driver;
+use crate::engine::Engine;
 use crate::explore::Control;
-use crate::options::{Determinism, Engine, Options, Pruning, Reduction};
+use crate::options::{Determinism, Options};
 use crate::property::{Bound, Claim, Predicate, Property, Reached, Scope};
 
 use crate::target::nodes::{self, Cluster, Faults, InFlight, Node, NodeView, Snapshot};
@@ -135,29 +136,10 @@ impl<T: Target> Check<T> {
         self
     }
 
-    /// In which order states are visited: breadth first unless said otherwise.
-    pub fn engine(mut self, engine: Engine) -> Self {
-        self.options.engine = engine;
-        self
-    }
-
-    /// How much of what cannot happen the local engine leaves out: what turns out to be needed unless said otherwise.
-    pub fn pruning(mut self, pruning: Pruning) -> Self {
-        self.options.pruning = pruning;
-        self
-    }
-
-    /// Which schedules of a program with threads are left out because others come to the same: all that can be unless said
-    /// otherwise.
-    pub fn reduction(mut self, reduction: Reduction) -> Self {
-        self.options.reduction = reduction;
-        self
-    }
-
-    /// How often the threads of a program are interrupted where they could go on, in an execution: any number of times
-    /// unless said otherwise. Most bugs need few interruptions; the verdict says that no more were tried.
-    pub fn preemptions(mut self, times: u32) -> Self {
-        self.options.preemptions = Some(times);
+    /// The engine that explores, with its own options: [`Breadth`](crate::engine::Breadth) unless said otherwise, and
+    /// [`Dpor`](crate::engine::Dpor) for a multithreaded program. See [`engine`](crate::engine) for all of them.
+    pub fn engine(mut self, engine: impl Into<Engine>) -> Self {
+        self.options.engine = engine.into();
         self
     }
 
@@ -218,39 +200,6 @@ impl<T: Target> Check<T> {
     /// ```
     pub fn patience(mut self, patience: Duration) -> Self {
         self.options.patience = Some(patience);
-        self
-    }
-
-    /// What random walks start from; the same seed gives the same walks.
-    pub fn seed(mut self, seed: u64) -> Self {
-        self.options.seed = seed;
-        self
-    }
-
-    /// How many random walks are made.
-    pub fn walks(mut self, walks: u64) -> Self {
-        self.options.walks = walks;
-        self
-    }
-
-    /// How often priorities change on a walk of [`Engine::Pct`]: twice unless said otherwise. A bug that takes a certain order
-    /// of n operations of different threads, or of n events of different nodes, needs n - 1 changes at most.
-    ///
-    /// ```
-    /// use dragnet::{Check, Cluster, Context, Engine, Node, NodeId};
-    /// # struct Idle;
-    /// # impl Node for Idle {
-    /// #     type State = ();
-    /// #     type Msg = ();
-    /// #     fn on_start(&self, _: &mut Context<()>) {}
-    /// #     fn on_message(&self, _: &mut (), _: NodeId, _: (), _: &mut Context<()>) {}
-    /// # }
-    /// # let cluster = Cluster::new(2, |_| Idle);
-    /// let check = Check::new(cluster).engine(Engine::Pct).priority_changes(3).walks(1_000);
-    /// # assert!(check.run().violation().is_none());
-    /// ```
-    pub fn priority_changes(mut self, times: u32) -> Self {
-        self.options.priority_changes = times;
         self
     }
 
@@ -325,66 +274,9 @@ impl<T: Target> Check<T> {
                     .to_owned(),
             );
         }
-        if self.options.patience.is_some() && self.target.kind() == "threads" {
-            return Some(
-                "a program with threads has a patience of its own, `Threads::patience`; leave this one out".to_owned(),
-            );
-        }
-        if self.options.exact && self.target.kind() == "threads" {
-            return Some(
-                "what has happened in a program with threads is told apart by a fingerprint of it, and never compared as a \
-                 whole; leave `exact` out"
-                    .to_owned(),
-            );
-        }
-        self.target.objection().or_else(|| match self.options.engine {
-            Engine::Local if self.options.exact => Some(
-                "the local engine tells pasts apart by their fingerprints; use the engine breadth, depth or random \
-                 to have whole states compared"
-                    .to_owned(),
-            ),
-            Engine::Local => self.objection_to_parts(),
-            Engine::Schedules => self.objection_to_schedules(),
-            _ => None,
-        })
-    }
-
-    /// Why schedules cannot be explored, if they cannot.
-    fn objection_to_schedules(&self) -> Option<String> {
-        if self.target.kind() != "threads" {
-            return Some(
-                "the engine schedules runs programs with threads, and this is none; use another engine".to_owned(),
-            );
-        }
-        let is_of_moments =
-            |property: &&Property<T::System>| !matches!(property.claim, Claim::DeadlockFree);
-        let of_moments = self
-            .properties
-            .iter()
-            .find(is_of_moments)
-            .map(|property| &property.name);
-        let of_moments = of_moments.or_else(|| self.within.first().map(|bound| &bound.name))?;
-        Some(format!(
-            "`{of_moments}` looks at every moment of every schedule, and the engine schedules leaves out those that come \
-             to the same; use the engine breadth, depth or random, or assert it in the program"
-        ))
-    }
-
-    /// Why nodes cannot be explored one by one, if they cannot.
-    fn objection_to_parts(&self) -> Option<String> {
-        const OTHERS: &str = "use the engine breadth, depth or random, or auto";
-        if self.target.kind() != "nodes" {
-            return Some(format!(
-                "the local engine explores the nodes of a cluster one by one, and this is no cluster; {OTHERS}"
-            ));
-        }
-        let of_the_network = |property: &&Property<T::System>| property.looks_at_the_network();
-        let property = self.properties.iter().find(of_the_network)?;
-        Some(format!(
-            "`{}` looks at what is in flight, and the local engine explores nodes without the network between them; \
-             {OTHERS}",
-            property.name
-        ))
+        self.target
+            .objection()
+            .or_else(|| driver::unmet_requirement(self))
     }
 
     /// What bounds the system, a phrase each.
@@ -588,7 +480,7 @@ pub trait AnyCheck {
     /// Sets the system's name.
     fn set_name(&mut self, name: String);
 
-    /// What kind of target it is, in a word.
+    /// The name of the target's kind.
     fn target_kind(&self) -> &'static str;
 
     /// The names of what must be true.
@@ -620,7 +512,7 @@ impl<T: Target> AnyCheck for Check<T> {
     }
 
     fn target_kind(&self) -> &'static str {
-        self.target.kind()
+        self.target.kind_name()
     }
 
     fn properties(&self) -> Vec<String> {

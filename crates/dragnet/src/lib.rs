@@ -82,6 +82,7 @@ mod catalog;
 mod check;
 mod coarse_hash;
 mod driver;
+pub mod engine;
 mod explore;
 pub mod future;
 mod named;
@@ -104,8 +105,9 @@ mod weave;
 
 pub use catalog::{Bug, Entry, Parameter, Selection, SelectionError, Setup, Value, Values, find};
 pub use check::{AnyCheck, Check};
+pub use engine::Engine;
 pub use explore::{Control, Progress};
-pub use options::{Determinism, Engine, Options, Pruning, Reduction};
+pub use options::{Determinism, Options};
 #[cfg(not(feature = "threads"))]
 pub use plain::{arc, cell, choose};
 #[cfg(not(feature = "threads"))]
@@ -122,7 +124,7 @@ pub use target::nodes::{
 pub use target::threads::{
     Moment, Moments, Threads, Turn, arc, cell, choose, hint, net, sync, thread, time,
 };
-pub use target::{NodeWork, Setting, Target, Watch};
+pub use target::{NodeWork, Setting, Target, TargetKind, Watch};
 pub use trace::{
     Effect, Exchange, Fingerprint, Key, SavedMessage, SavedNode, SavedState, SavedTimer,
     StableHasher, StateError, Step, Trace, TraceError, TraceStep,

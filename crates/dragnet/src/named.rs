@@ -1,8 +1,9 @@
 //! Choices that have names on the command line.
 
-/// Gives the variants of an enum their names: `ALL`, `name`, `Display`, and a `FromStr` that lists the choices.
+/// Gives the variants of an enum their names: `ALL`, `name`, `Display`, and a `FromStr` that lists the choices and
+/// takes aliases too.
 macro_rules! named {
-    ($type:ident, $refusal:literal, $($variant:ident: $name:literal),+ $(,)?) => {
+    ($type:ident, $refusal:literal, $($variant:ident: $name:literal $(| $alias:literal)*),+ $(,)?) => {
         impl $type {
             /// Every one, in the order in which help texts name them.
             pub const ALL: [Self; [$($name),+].len()] = [$(Self::$variant),+];
@@ -25,11 +26,13 @@ macro_rules! named {
             type Err = String;
 
             fn from_str(text: &str) -> Result<Self, String> {
-                let known = Self::ALL.into_iter().find(|one| one.name() == text);
-                known.ok_or_else(|| {
-                    let names = Self::ALL.map(Self::name).join(", ");
-                    format!("{} `{text}`; choose one of {names}", $refusal)
-                })
+                match text {
+                    $($name $(| $alias)* => Ok(Self::$variant),)+
+                    _ => {
+                        let names = Self::ALL.map(Self::name).join(", ");
+                        Err(format!("{} `{text}`; choose one of {names}", $refusal))
+                    }
+                }
             }
         }
     };

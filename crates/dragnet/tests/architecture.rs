@@ -21,7 +21,7 @@ const ROOMS: &[(&str, &[&str])] = &[
             "weave",
         ],
     ),
-    ("options", &["options"]),
+    ("options", &["engine", "options"]),
     ("property", &["property"]),
     ("target", &["target", "future", "plain", "process", "rand"]),
     ("verdict", &["verdict"]),

@@ -4,28 +4,35 @@ use std::fmt::{self, Debug};
 use std::hash::{Hash, Hasher};
 use std::time::Duration;
 
+use dragnet::engine::{Engine, EngineName, EngineOption};
 use dragnet::{
-    Check, Cluster, ComponentId, Context, Determinism, Engine, Failure, Node, NodeId, System,
-    Timer, Verdict, ViolationKind,
+    Check, Cluster, ComponentId, Context, Determinism, Failure, Node, NodeId, System, Timer,
+    Verdict, ViolationKind,
 };
+
+/// The engine with so many walks, if it makes random ones.
+fn with_walks(engine: EngineName, walks: u64) -> Engine {
+    let engine = Engine::from(engine);
+    engine.with(EngineOption::Walks(walks)).unwrap_or(engine)
+}
 
 const TICK: Timer = Timer::new("tick");
 
-const CLUSTER_ENGINES: [Engine; 6] = [
-    Engine::Breadth,
-    Engine::Depth,
-    Engine::Random,
-    Engine::Pct,
-    Engine::Local,
-    Engine::Auto,
+const CLUSTER_ENGINES: [EngineName; 6] = [
+    EngineName::Breadth,
+    EngineName::Depth,
+    EngineName::Random,
+    EngineName::Pct,
+    EngineName::Local,
+    EngineName::Auto,
 ];
 
-const DIRECT_ENGINES: [Engine; 5] = [
-    Engine::Breadth,
-    Engine::Depth,
-    Engine::Random,
-    Engine::Pct,
-    Engine::Auto,
+const DIRECT_ENGINES: [EngineName; 5] = [
+    EngineName::Breadth,
+    EngineName::Depth,
+    EngineName::Random,
+    EngineName::Pct,
+    EngineName::Auto,
 ];
 
 /// What does not work, and from which value on.
@@ -156,7 +163,7 @@ fn cluster(state: Broken, msg: Broken) -> Cluster<Counting> {
 }
 
 /// Each engine with one worker and with two.
-fn each(engines: &[Engine], mut run: impl FnMut(Engine, usize)) {
+fn each(engines: &[EngineName], mut run: impl FnMut(EngineName, usize)) {
     for &engine in engines {
         for threads in [1, 2] {
             run(engine, threads);
@@ -184,8 +191,7 @@ fn a_debug_of_a_node_state_that_fails_loses_neither_the_violation_nor_its_steps(
         each(&CLUSTER_ENGINES, |engine, threads| {
             let verdict = Check::new(cluster(broken, Broken::Nothing))
                 .always("below three", |s| s.nodes().all(|count| count.value < 3))
-                .engine(engine)
-                .walks(500)
+                .engine(with_walks(engine, 500))
                 .threads(threads)
                 .run();
             let text = text(&verdict);
@@ -206,8 +212,7 @@ fn a_debug_of_a_message_that_fails_loses_neither_the_violation_nor_its_steps() {
         each(&CLUSTER_ENGINES, |engine, threads| {
             let verdict = Check::new(cluster(Broken::Nothing, broken))
                 .always("below three", |s| s.nodes().all(|count| count.value < 3))
-                .engine(engine)
-                .walks(500)
+                .engine(with_walks(engine, 500))
                 .threads(threads)
                 .run();
             let text = text(&verdict);
@@ -245,8 +250,7 @@ fn a_debug_of_a_direct_system_that_fails_loses_neither_the_violation_nor_its_ste
         each(&DIRECT_ENGINES, |engine, threads| {
             let check = || {
                 Check::new(Counter { broken, ways: 2 })
-                    .engine(engine)
-                    .walks(10)
+                    .engine(with_walks(engine, 10))
                     .threads(threads)
             };
             let verdict = check().always("below three", |count| count.value < 3).run();
@@ -345,13 +349,12 @@ fn a_hash_or_eq_of_a_node_that_panics_is_a_failure_of_the_step() {
     ] {
         each(&CLUSTER_ENGINES, |engine, threads| {
             let verdict = Check::new(cluster(state, msg))
-                .engine(engine)
-                .walks(500)
+                .engine(with_walks(engine, 500))
                 .threads(threads)
                 .run();
             fails_in_step_two(&verdict, message, None);
         });
-        for engine in [Engine::Breadth, Engine::Depth] {
+        for engine in [EngineName::Breadth, EngineName::Depth] {
             let verdict = Check::new(cluster(state, msg)).engine(engine).exact().run();
             fails_in_step_two(&verdict, message, None);
         }
@@ -374,8 +377,7 @@ fn a_hash_or_eq_of_a_direct_system_that_panics_is_a_failure_of_the_step() {
             let check = || {
                 Check::new(Counter { broken, ways: 2 })
                     .named("counter")
-                    .engine(engine)
-                    .walks(10)
+                    .engine(with_walks(engine, 10))
                     .threads(threads)
             };
             fails_in_step_two(&check().run(), message, Some(check()));
@@ -398,19 +400,22 @@ fn a_hash_or_eq_of_a_direct_system_that_panics_is_a_failure_of_the_step() {
 
 #[test]
 fn an_eq_that_panics_where_nobody_calls_it_loses_no_violation() {
-    each(&[Engine::Breadth, Engine::Depth], |engine, threads| {
-        let counter = Counter {
-            broken: Broken::EqPanics,
-            ways: 1,
-        };
-        let verdict = Check::new(counter)
-            .always("below three", |count| count.value < 3)
-            .engine(engine)
-            .threads(threads)
-            .run();
-        let violation = verdict.violation().unwrap_or_else(|| panic!("{verdict}"));
-        assert_eq!(violation.property, "below three", "{engine:?}: {verdict}");
-    });
+    each(
+        &[EngineName::Breadth, EngineName::Depth],
+        |engine, threads| {
+            let counter = Counter {
+                broken: Broken::EqPanics,
+                ways: 1,
+            };
+            let verdict = Check::new(counter)
+                .always("below three", |count| count.value < 3)
+                .engine(engine)
+                .threads(threads)
+                .run();
+            let violation = verdict.violation().unwrap_or_else(|| panic!("{verdict}"));
+            assert_eq!(violation.property, "below three", "{engine:?}: {verdict}");
+        },
+    );
 }
 
 #[test]
@@ -528,8 +533,7 @@ fn a_clone_or_drop_of_a_node_state_that_panics_is_a_failure_of_the_step() {
         each(&CLUSTER_ENGINES, |engine, threads| {
             let ticking = Ticking { copies, drops };
             let verdict = Check::new(Cluster::new(2, move |_| ticking))
-                .engine(engine)
-                .walks(500)
+                .engine(with_walks(engine, 500))
                 .determinism(Determinism::Always)
                 .threads(threads)
                 .run();
@@ -551,7 +555,7 @@ fn a_drop_that_panics_when_the_search_is_over_is_no_obstacle() {
         drops: false,
     };
     let verdict = Check::new(Cluster::new(2, move |_| ticking))
-        .engine(Engine::Breadth)
+        .engine(EngineName::Breadth)
         .determinism(Determinism::Off)
         .threads(1)
         .run();
@@ -590,8 +594,8 @@ impl System for Uncopied {
 fn a_clone_of_a_direct_system_that_panics_is_a_failure_of_the_step() {
     each(&DIRECT_ENGINES, |engine, threads| {
         let check = || {
-            let check = Check::new(Uncopied).named("uncopied").engine(engine);
-            check.walks(10).threads(threads)
+            let check = Check::new(Uncopied).named("uncopied");
+            check.engine(with_walks(engine, 10)).threads(threads)
         };
         let verdict = check().run();
         let violation = verdict

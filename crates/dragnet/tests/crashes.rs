@@ -4,14 +4,15 @@ use std::process::{Command, Output};
 use std::time::Duration;
 use std::{env, process, thread};
 
-use dragnet::{Check, Cluster, Context, Engine, Failure, Node, NodeId, Style, System};
+use dragnet::engine::EngineName;
+use dragnet::{Check, Cluster, Context, Failure, Node, NodeId, Style, System};
 
-const ENGINES: [Engine; 5] = [
-    Engine::Breadth,
-    Engine::Depth,
-    Engine::Local,
-    Engine::Auto,
-    Engine::Random,
+const ENGINES: [EngineName; 5] = [
+    EngineName::Breadth,
+    EngineName::Depth,
+    EngineName::Local,
+    EngineName::Auto,
+    EngineName::Random,
 ];
 
 /// How a step goes wrong.
@@ -132,7 +133,7 @@ fn a_step_of_a_direct_system_that_crashes_is_a_violation_that_replays() {
         (Crash::Overflow, "the step overflowed its stack"),
         (Crash::DoublePanic, "the step panicked while it unwound"),
     ] {
-        for engine in [Engine::Breadth, Engine::Depth, Engine::Random] {
+        for engine in [EngineName::Breadth, EngineName::Depth, EngineName::Random] {
             let check = || Check::new(Counter(crash)).named("counter").engine(engine);
             let verdict = check().run();
             let text = verdict.render(Style::plain());

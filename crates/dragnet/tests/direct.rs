@@ -3,7 +3,8 @@
 use std::hash::{Hash, Hasher};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use dragnet::{Check, Engine, Failure, Outcome, System};
+use dragnet::engine::EngineName;
+use dragnet::{Check, Failure, Outcome, System};
 
 /// Counts in two digits, of which only the first reaches the fingerprint.
 struct Digits;
@@ -38,7 +39,7 @@ impl System for Digits {
 
 #[test]
 fn whole_states_are_told_apart_even_where_their_fingerprints_are_equal() {
-    for engine in [Engine::Breadth, Engine::Depth] {
+    for engine in [EngineName::Breadth, EngineName::Depth] {
         let verdict = Check::new(Digits)
             .always("never 21", |state| state.1 != 21)
             .engine(engine)
@@ -86,7 +87,7 @@ impl System for Round {
 
 #[test]
 fn whole_states_beyond_a_depth_bound_are_not_taken_for_others_with_their_fingerprint() {
-    for engine in [Engine::Breadth, Engine::Depth] {
+    for engine in [EngineName::Breadth, EngineName::Depth] {
         for bound in 1..3 {
             let verdict = Check::new(Round).engine(engine).exact().depth(bound).run();
             assert!(
@@ -145,7 +146,7 @@ fn a_counterexample_of_whole_states_is_called_shortest_only_where_none_is_shorte
     // Depth first goes by five, which has the fingerprint of three.
     let verdict = Check::new(Alike(&[(7, 5), (5, 3), (0, 3)]))
         .always("never three", |number| number.0 != 3)
-        .engine(Engine::Depth)
+        .engine(EngineName::Depth)
         .threads(1)
         .exact()
         .run();
@@ -233,7 +234,7 @@ impl System for TwoStarts {
 
 #[test]
 fn a_bound_that_fails_on_a_start_state_shows_that_state() {
-    for engine in [Engine::Breadth, Engine::Depth, Engine::Random] {
+    for engine in [EngineName::Breadth, EngineName::Depth, EngineName::Random] {
         let verdict = Check::new(TwoStarts)
             .within("small", |state| {
                 assert_ne!(*state, 1, "one is too many");
@@ -270,7 +271,7 @@ impl System for Drifting {
 
 #[test]
 fn a_system_that_is_not_deterministic_is_told_so_and_not_blamed() {
-    for engine in [Engine::Breadth, Engine::Depth, Engine::Random] {
+    for engine in [EngineName::Breadth, EngineName::Depth, EngineName::Random] {
         let verdict = Check::new(Drifting(AtomicU32::new(1)))
             .always("never 50", |state| *state != 50)
             .engine(engine)
@@ -312,7 +313,7 @@ impl System for Moody {
 
 #[test]
 fn a_panic_in_whatever_a_system_is_asked_is_a_violation() {
-    for engine in [Engine::Breadth, Engine::Depth, Engine::Random] {
+    for engine in [EngineName::Breadth, EngineName::Depth, EngineName::Random] {
         for threads in [1, 2] {
             let verdict = Check::new(Moody)
                 .deadlock_free()
@@ -436,7 +437,7 @@ impl System for Nameless {
 
 #[test]
 fn a_violation_is_reported_though_the_system_fails_to_name_its_components() {
-    for engine in [Engine::Breadth, Engine::Depth, Engine::Random] {
+    for engine in [EngineName::Breadth, EngineName::Depth, EngineName::Random] {
         let check = Check::new(Nameless).engine(engine);
         let verdict = check.always("below two", |state| *state < 2).run();
         let found = verdict.counterexample().expect("two is reached");

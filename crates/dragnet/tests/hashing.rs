@@ -4,10 +4,14 @@ use std::hash::{Hash, Hasher};
 use std::sync::OnceLock;
 use std::time::Duration;
 
-use dragnet::{
-    Check, Cluster, Context, Engine, Failure, Node, NodeId, Outcome, Pruning, System, Timer,
-    Verdict,
-};
+use dragnet::engine::{Engine, EngineName, EngineOption, Local, Pruning};
+use dragnet::{Check, Cluster, Context, Failure, Node, NodeId, Outcome, System, Timer, Verdict};
+
+/// The engine with so many walks, if it makes random ones.
+fn with_walks(engine: EngineName, walks: u64) -> Engine {
+    let engine = Engine::from(engine);
+    engine.with(EngineOption::Walks(walks)).unwrap_or(engine)
+}
 
 const TICK: Timer = Timer::new("tick");
 
@@ -48,13 +52,13 @@ impl Node for Voter {
     }
 }
 
-const STATE_ENGINES: [Engine; 6] = [
-    Engine::Breadth,
-    Engine::Depth,
-    Engine::Random,
-    Engine::Pct,
-    Engine::Local,
-    Engine::Auto,
+const STATE_ENGINES: [EngineName; 6] = [
+    EngineName::Breadth,
+    EngineName::Depth,
+    EngineName::Random,
+    EngineName::Pct,
+    EngineName::Local,
+    EngineName::Auto,
 ];
 
 fn reason(verdict: &Verdict) -> &str {
@@ -70,8 +74,7 @@ fn a_node_state_that_hashes_only_a_part_of_itself_is_never_said_to_hold() {
         for threads in [1, 2] {
             let verdict = Check::new(Cluster::new(3, |_| Voter))
                 .always("few votes", |s| s.nodes().all(|ballot| ballot.votes <= 2))
-                .engine(engine)
-                .walks(200)
+                .engine(with_walks(engine, 200))
                 .threads(threads)
                 .run();
             let reason = reason(&verdict);
@@ -88,19 +91,17 @@ fn a_violation_behind_a_state_that_was_taken_for_another_is_found_or_the_verdict
         for threads in [1, 2] {
             let verdict = Check::new(Cluster::new(2, |_| Voter))
                 .always("never two", |s| s.nodes().all(|ballot| ballot.votes < 2))
-                .engine(engine)
-                .walks(200)
+                .engine(with_walks(engine, 200))
                 .threads(threads)
                 .run();
             assert!(!verdict.holds(), "{engine:?}, {threads}: {verdict}");
+            let whole = match engine {
+                EngineName::Local => EngineName::Auto,
+                engine => engine,
+            };
             let verdict = Check::new(Wheels::small())
                 .always("not so far", |state| state.second < 2)
-                .engine(if engine == Engine::Local {
-                    Engine::Auto
-                } else {
-                    engine
-                })
-                .walks(200)
+                .engine(with_walks(whole, 200))
                 .threads(threads)
                 .run();
             assert!(!verdict.holds(), "{engine:?}, {threads}: {verdict}");
@@ -115,8 +116,7 @@ fn no_pruning_of_the_local_engine_holds_with_a_coarse_hash() {
             .always_for_each("few votes", |node| {
                 node.state().is_none_or(|ballot| ballot.votes <= 2)
             })
-            .engine(Engine::Local)
-            .pruning(pruning)
+            .engine(Local::new().pruning(pruning))
             .run();
         assert!(reason(&verdict).contains("Ballot"), "{pruning:?}");
     }
@@ -124,7 +124,7 @@ fn no_pruning_of_the_local_engine_holds_with_a_coarse_hash() {
 
 #[test]
 fn whole_states_of_a_cluster_are_told_apart_whatever_they_hash() {
-    for engine in [Engine::Breadth, Engine::Depth] {
+    for engine in [EngineName::Breadth, EngineName::Depth] {
         for threads in [1, 2] {
             let check = || {
                 Check::new(Cluster::new(3, |_| Voter))
@@ -153,8 +153,7 @@ fn a_violation_counts_though_states_were_taken_for_others() {
                 .always("still the first term", |s| {
                     s.nodes().all(|ballot| ballot.term == 1)
                 })
-                .engine(engine)
-                .walks(200)
+                .engine(with_walks(engine, 200))
                 .threads(threads)
                 .run();
             let counterexample = verdict.counterexample();
@@ -168,7 +167,12 @@ fn a_violation_counts_though_states_were_taken_for_others() {
 
 #[test]
 fn what_was_missed_behind_a_coarse_hash_is_not_said_to_be_unreachable() {
-    for engine in [Engine::Breadth, Engine::Depth, Engine::Local, Engine::Auto] {
+    for engine in [
+        EngineName::Breadth,
+        EngineName::Depth,
+        EngineName::Local,
+        EngineName::Auto,
+    ] {
         let verdict = Check::new(Cluster::new(3, |_| Voter))
             .reachable("all votes", |s| s.nodes().all(|ballot| ballot.votes == 2))
             .engine(engine)
@@ -217,8 +221,7 @@ fn a_message_that_hashes_only_a_part_of_itself_is_never_said_to_hold() {
         for threads in [1, 2] {
             let verdict = Check::new(Cluster::new(2, |_| Sender))
                 .always("two pages at most", |s| s.nodes().all(|seen| *seen < 4))
-                .engine(engine)
-                .walks(200)
+                .engine(with_walks(engine, 200))
                 .threads(threads)
                 .run();
             let reason = reason(&verdict);
@@ -289,12 +292,12 @@ impl System for Wheels {
     }
 }
 
-const DIRECT_ENGINES: [Engine; 5] = [
-    Engine::Breadth,
-    Engine::Depth,
-    Engine::Random,
-    Engine::Pct,
-    Engine::Auto,
+const DIRECT_ENGINES: [EngineName; 5] = [
+    EngineName::Breadth,
+    EngineName::Depth,
+    EngineName::Random,
+    EngineName::Pct,
+    EngineName::Auto,
 ];
 
 #[test]
@@ -304,8 +307,7 @@ fn a_direct_system_whose_states_hash_only_a_part_of_themselves_is_never_said_to_
             let check = || {
                 Check::new(Wheels::small())
                     .always("not so far", |state| state.second < 3)
-                    .engine(engine)
-                    .walks(200)
+                    .engine(with_walks(engine, 200))
                     .threads(threads)
             };
             let verdict = check().run();
@@ -330,7 +332,7 @@ fn a_state_behind_the_depth_bound_is_not_taken_for_one_within_it() {
         second: 1,
         from: 0,
     };
-    for engine in [Engine::Breadth, Engine::Depth] {
+    for engine in [EngineName::Breadth, EngineName::Depth] {
         let verdict = Check::new(wheels()).engine(engine).depth(0).run();
         assert!(reason(&verdict).contains("Position"), "{engine:?}");
     }
@@ -339,14 +341,14 @@ fn a_state_behind_the_depth_bound_is_not_taken_for_one_within_it() {
         second: 1,
         from: 2,
     };
-    let verdict = Check::new(further).engine(Engine::Depth).depth(2).run();
+    let verdict = Check::new(further).engine(EngineName::Depth).depth(2).run();
     assert!(reason(&verdict).contains("Position"));
 }
 
 #[test]
 fn unequal_states_are_noticed_in_a_space_of_which_only_a_sample_is_compared() {
     // Beyond a hundred thousand states one in a thousand is compared, and many collide.
-    for engine in [Engine::Breadth, Engine::Depth] {
+    for engine in [EngineName::Breadth, EngineName::Depth] {
         for threads in [1, 2] {
             let wheels = Wheels {
                 first: 130_000,

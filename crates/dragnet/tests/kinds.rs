@@ -5,8 +5,9 @@ use std::hash::{BuildHasher, Hash, RandomState};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Instant;
 
+use dragnet::engine::EngineName;
 use dragnet::{
-    ByDebug, Check, Cluster, Context, Determinism, Digest, Digested, Engine, Node, NodeId, Opaque,
+    ByDebug, Check, Cluster, Context, Determinism, Digest, Digested, Node, NodeId, Opaque,
     OpaqueNode, Outcome, StableHasher, Timer, crashes,
 };
 
@@ -80,7 +81,7 @@ fn a_digest_tells_states_apart_as_comparing_would() {
         hashed
     );
     let exactly = Check::new(Cluster::new(4, |_| printing())).exact();
-    assert_eq!(states(exactly.engine(Engine::Depth).run()), hashed);
+    assert_eq!(states(exactly.engine(EngineName::Depth).run()), hashed);
 }
 
 #[test]
@@ -328,7 +329,7 @@ impl OpaqueNode for Journal {
 #[test]
 fn what_was_chosen_is_chosen_again_when_a_state_is_rebuilt() {
     let cluster = || Cluster::new(1, |_| Opaque::new(Journal)).timer_budget(TICK, 4);
-    for engine in [Engine::Breadth, Engine::Depth] {
+    for engine in [EngineName::Breadth, EngineName::Depth] {
         let verdict = Check::new(cluster())
             .engine(engine)
             .determinism(Determinism::Always)

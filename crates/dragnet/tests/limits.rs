@@ -2,11 +2,17 @@
 
 use std::time::{Duration, Instant};
 
+use dragnet::engine::EngineName;
 use dragnet::{
-    Check, Cluster, Context, Engine, Failure, Node, NodeId, Outcome, Style, System, Target, crashes,
+    Check, Cluster, Context, Failure, Node, NodeId, Outcome, Style, System, Target, crashes,
 };
 
-const EXHAUSTIVE: [Engine; 4] = [Engine::Breadth, Engine::Depth, Engine::Local, Engine::Auto];
+const EXHAUSTIVE: [EngineName; 4] = [
+    EngineName::Breadth,
+    EngineName::Depth,
+    EngineName::Local,
+    EngineName::Auto,
+];
 
 /// Chooses among this many numbers when it hears something.
 struct Chooser(usize);
@@ -115,7 +121,7 @@ fn limits_end_the_loop_over_messages() {
 
 #[test]
 fn more_messages_to_one_node_than_are_counted_are_a_limit_of_the_checker() {
-    for engine in [Engine::Breadth, Engine::Depth] {
+    for engine in [EngineName::Breadth, EngineName::Depth] {
         let verdict = Check::new(Cluster::new(2, |_| Flood(66_000)))
             .engine(engine)
             .run();
@@ -176,11 +182,11 @@ fn limits_end_a_handler_that_goes_on_and_on() {
     use Endless::{ChoicesInOneRun, Loop, ManyCombinations, Sends, Sleeps};
     for endless in [ChoicesInOneRun, ManyCombinations, Sends, Loop, Sleeps] {
         for engine in [
-            Engine::Breadth,
-            Engine::Depth,
-            Engine::Local,
-            Engine::Auto,
-            Engine::Random,
+            EngineName::Breadth,
+            EngineName::Depth,
+            EngineName::Local,
+            EngineName::Auto,
+            EngineName::Random,
         ] {
             // One that loops by itself does so until the process ends.
             let threads = if matches!(endless, Loop) {
@@ -293,9 +299,9 @@ impl System for Stuck {
     }
 }
 
-const WALKED: [Engine; 3] = [Engine::Breadth, Engine::Depth, Engine::Random];
+const WALKED: [EngineName; 3] = [EngineName::Breadth, EngineName::Depth, EngineName::Random];
 
-fn check_of(stuck: Stuck, engine: Engine, threads: usize) -> Check<Stuck> {
+fn check_of(stuck: Stuck, engine: EngineName, threads: usize) -> Check<Stuck> {
     Check::new(stuck)
         .engine(engine)
         .threads(threads)
@@ -354,11 +360,11 @@ fn a_step_that_takes_longer_than_the_patience_is_a_violation() {
         }
     }
     for engine in [
-        Engine::Breadth,
-        Engine::Depth,
-        Engine::Local,
-        Engine::Auto,
-        Engine::Random,
+        EngineName::Breadth,
+        EngineName::Depth,
+        EngineName::Local,
+        EngineName::Auto,
+        EngineName::Random,
     ] {
         let check = || {
             Check::new(Cluster::new(2, |_| Endless::Sleeps))

@@ -5,14 +5,15 @@
 
 use std::hash::{Hash, Hasher};
 
-use dragnet::{Check, Cluster, Context, Engine, Failure, Network, Node, NodeId, Style, System};
+use dragnet::engine::EngineName;
+use dragnet::{Check, Cluster, Context, Failure, Network, Node, NodeId, Style, System};
 
-const ENGINES: [Engine; 5] = [
-    Engine::Breadth,
-    Engine::Depth,
-    Engine::Local,
-    Engine::Auto,
-    Engine::Random,
+const ENGINES: [EngineName; 5] = [
+    EngineName::Breadth,
+    EngineName::Depth,
+    EngineName::Local,
+    EngineName::Auto,
+    EngineName::Random,
 ];
 
 /// Panics while it unwinds.
@@ -118,7 +119,7 @@ impl System for Explosive {
 
 #[test]
 fn one_of_many_events_of_a_direct_system_that_crash_is_a_violation_that_replays() {
-    for engine in [Engine::Breadth, Engine::Depth, Engine::Random] {
+    for engine in [EngineName::Breadth, EngineName::Depth, EngineName::Random] {
         let check = || Check::new(Explosive).named("explosive").engine(engine);
         let verdict = check().run();
         let text = verdict.render(Style::plain());
@@ -242,7 +243,8 @@ fn code_of_a_node_outside_its_handlers_that_crashes_is_a_violation() {
     ] {
         // Node by node nothing is known of deadlocks.
         let engines = ENGINES.into_iter();
-        let engines = engines.filter(|&engine| place != Place::Waiting || engine != Engine::Local);
+        let engines =
+            engines.filter(|&engine| place != Place::Waiting || engine != EngineName::Local);
         for engine in engines {
             let network = Network::unordered().capacity_of("twos", 9, move |&msg: &u8| {
                 if (place == Place::Class && msg == 2) || (place == Place::ClassAtStart && msg == 1)

@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
+use dragnet::engine::{EngineName, Random};
 use dragnet::{
-    Check, Cluster, Context, Engine, FailureKind, Network, Node, NodeId, Outcome, Timer,
-    ViolationKind, Waiting, crashes, drops, duplicates, partitions, restarts,
+    Check, Cluster, Context, FailureKind, Network, Node, NodeId, Outcome, Timer, ViolationKind,
+    Waiting, crashes, drops, duplicates, partitions, restarts,
 };
 
 /// A worker sleeps until it is woken, but ignores a wake-up that comes before it has gone to sleep.
@@ -147,8 +148,8 @@ fn a_panic_at_the_start_is_a_violation_without_steps() {
         }
         fn on_message(&self, _: &mut (), _: NodeId, _: (), _: &mut Context<()>) {}
     }
-    let engines = Engine::ALL.into_iter();
-    for engine in engines.filter(|&engine| engine != Engine::Schedules) {
+    let engines = EngineName::ALL.into_iter();
+    for engine in engines.filter(|&engine| engine != EngineName::Dpor) {
         let verdict = Check::new(Cluster::new(1, |_| Broken)).engine(engine).run();
         let violation = verdict.violation().expect("it cannot start");
         assert!(
@@ -454,8 +455,7 @@ fn random_walks_are_the_same_for_the_same_seed_and_any_number_of_threads() {
     let found = |threads, seed| {
         let verdict = counters(|cx| cx.assert(false, "three"))
             .named("counters")
-            .engine(Engine::Random)
-            .seed(seed)
+            .engine(Random::new().seed(seed))
             .threads(threads)
             .run();
         verdict
@@ -473,7 +473,7 @@ fn a_long_counterexample_is_shortened() {
         .always("never answered", |s| {
             s.node(0).is_none_or(|(_, heard)| !heard)
         })
-        .engine(Engine::Depth)
+        .engine(EngineName::Depth)
         .threads(1)
         .run();
     let counterexample = verdict.counterexample().unwrap();
@@ -502,7 +502,7 @@ fn a_counterexample_of_very_many_steps_is_found_and_replayed() {
             .named("long")
             .always("short", |s| s.nodes().all(|&n| n < 30_000))
     };
-    for engine in [Engine::Breadth, Engine::Depth] {
+    for engine in [EngineName::Breadth, EngineName::Depth] {
         let verdict = long().engine(engine).run();
         let counterexample = verdict.counterexample().expect("it counts on");
         assert_eq!(counterexample.len(), 30_000);
@@ -621,7 +621,7 @@ impl Node for Chooser {
 
 #[test]
 fn the_last_of_very_many_moves_is_found_and_shown() {
-    for engine in [Engine::Breadth, Engine::Depth] {
+    for engine in [EngineName::Breadth, EngineName::Depth] {
         let verdict = Check::new(Cluster::new(1, |_| Chooser))
             .always("never 77", |s| s.nodes().all(|state| *state != 77))
             .engine(engine)

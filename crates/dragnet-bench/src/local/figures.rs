@@ -2,7 +2,7 @@
 
 use std::iter;
 
-use dragnet::{Engine, Pruning};
+use dragnet::engine::{EngineName, Pruning};
 
 use super::job::{End, Invariant, Job};
 use super::{LocalError, Measured, PATIENCE, best_of, bytes, paper, seconds, time};
@@ -33,7 +33,7 @@ fn subjects() -> [Subject; 5] {
         invariant,
         pruning,
         seconds: (pruning == Pruning::Plain).then_some(PATIENCE),
-        ..Job::new(Engine::Local)
+        ..Job::new(EngineName::Local)
     };
     let generic = || Paper {
         time: Some("5.16 s"),
@@ -51,7 +51,7 @@ fn subjects() -> [Subject; 5] {
         Subject {
             title: "breadth first",
             theirs: "B-DFS",
-            job: Job::new(Engine::Breadth),
+            job: Job::new(EngineName::Breadth),
             paper: Paper {
                 time: Some("1,514 s"),
                 transitions: Some("157,332"),
@@ -144,7 +144,7 @@ fn print_in_total(subjects: &[Subject], runs: u32) -> Result<(), LocalError> {
 /// A number that only local searches have.
 fn of_local(job: &Job, number: u64) -> String {
     match job.engine {
-        Engine::Local => grouped(number),
+        EngineName::Local => grouped(number),
         _ => NOTHING.to_owned(),
     }
 }
@@ -168,7 +168,7 @@ pub fn by_depth(effort: Effort) -> Result<(), LocalError> {
             |subject, measured| {
                 let states = grouped(measured.found.states);
                 match subject.job.engine {
-                    Engine::Local => {
+                    EngineName::Local => {
                         let together = grouped(measured.found.local.put_together);
                         format!("{states}, {together}")
                     }
@@ -250,8 +250,9 @@ pub fn larger(effort: Effort) -> Result<(), LocalError> {
         threads: 2,
         ..Job::new(engine)
     };
-    let alone = [of(Engine::Local, 5, 1), of(Engine::Local, 7, 1)];
-    let beside = [Engine::Breadth, Engine::Local, Engine::Auto].map(|engine| of(engine, 3, 2));
+    let alone = [of(EngineName::Local, 5, 1), of(EngineName::Local, 7, 1)];
+    let beside =
+        [EngineName::Breadth, EngineName::Local, EngineName::Auto].map(|engine| of(engine, 3, 2));
     let rows: &[&[Job]] = if effort.short_only {
         &[&alone[..1]]
     } else {
@@ -265,7 +266,7 @@ pub fn larger(effort: Effort) -> Result<(), LocalError> {
                 format!("{}, {}", job.nodes, job.proposers),
                 search(job, &measured),
                 seconds(measured.seconds),
-                paper(never.filter(|_| job.engine != Engine::Auto)),
+                paper(never.filter(|_| job.engine != EngineName::Auto)),
                 grouped(found.states),
                 of_local(job, found.local.states),
                 of_local(job, found.local.put_together),
@@ -281,9 +282,9 @@ pub fn larger(effort: Effort) -> Result<(), LocalError> {
 /// How a search is called, and which of two was first.
 fn search(job: &Job, measured: &Measured) -> String {
     match job.engine {
-        Engine::Local => "local, directed".to_owned(),
-        Engine::Auto if measured.found.decided_by_local => "auto (local was first)".to_owned(),
-        Engine::Auto => "auto (breadth first was first)".to_owned(),
+        EngineName::Local => "local, directed".to_owned(),
+        EngineName::Auto if measured.found.decided_by_local => "auto (local was first)".to_owned(),
+        EngineName::Auto => "auto (breadth first was first)".to_owned(),
         engine => format!("{engine} first"),
     }
 }

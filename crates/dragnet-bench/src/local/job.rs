@@ -5,9 +5,8 @@ use std::fmt::{self, Display};
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
-use dragnet::{
-    Check, Cluster, Control, Engine, NodeView, Outcome, Pruning, SavedState, Snapshot, Verdict,
-};
+use dragnet::engine::{Engine, EngineName, EngineOption, Pruning};
+use dragnet::{Check, Cluster, Control, NodeView, Outcome, SavedState, Snapshot, Verdict};
 use dragnet_zoo::paxos::{self, Index, Memory, Mistake, Replica, Value};
 use serde::{Deserialize, Serialize};
 
@@ -30,7 +29,7 @@ pub struct Job {
     pub invariant: Invariant,
     /// The engine that searches.
     #[arg(long)]
-    pub engine: Engine,
+    pub engine: EngineName,
     /// How much of what cannot happen the local engine leaves out.
     #[arg(long)]
     pub pruning: Pruning,
@@ -116,7 +115,7 @@ const LIVE_STATE: &str = include_str!("../../../dragnet-zoo/states/paxos-learned
 
 impl Job {
     /// Three nodes of which one proposes, nothing is wrong, directed, one thread, no limits.
-    pub const fn new(engine: Engine) -> Self {
+    pub const fn new(engine: EngineName) -> Self {
         Self {
             nodes: 3,
             proposers: 1,
@@ -153,10 +152,9 @@ impl Job {
                 .starting_from(&state)
                 .expect("it is a state of three nodes");
         }
-        check = check
-            .engine(self.engine)
-            .pruning(self.pruning)
-            .threads(self.threads);
+        let engine = Engine::from(self.engine);
+        let pruned = engine.with(EngineOption::Pruning(self.pruning));
+        check = check.engine(pruned.unwrap_or(engine)).threads(self.threads);
         if let Some(depth) = self.depth {
             check = check.depth(depth);
         }
@@ -203,7 +201,7 @@ impl Found {
                 ),
                 Outcome::Inconclusive(_) => End::Cut,
             },
-            decided_by_local: verdict.decided_by == Engine::Local,
+            decided_by_local: verdict.decided_by == EngineName::Local,
             states: statistics.states,
             transitions: statistics.transitions,
             depth: statistics.depth,
@@ -266,7 +264,7 @@ impl Display for Job {
             many => format!("{many} threads"),
         };
         write!(f, " ({threads}): {}", self.engine)?;
-        if self.engine == Engine::Local {
+        if self.engine == EngineName::Local {
             let invariant = match self.invariant {
                 Invariant::Absent => "nothing to judge",
                 Invariant::Opaque => "opaque",
@@ -302,22 +300,22 @@ mod tests {
             threads: 2,
             depth: Some(7),
             seconds: Some(20),
-            ..Job::new(Engine::Local)
+            ..Job::new(EngineName::Local)
         };
-        for job in [limited, Job::new(Engine::Auto)] {
+        for job in [limited, Job::new(EngineName::Auto)] {
             assert_eq!(Line::parse_from(job.arguments()).job, job);
         }
     }
 
     #[test]
     fn both_ways_to_say_agreement_hold_of_the_same_space() {
-        let local = Job::new(Engine::Local);
+        let local = Job::new(EngineName::Local);
         let opaque = Job {
             invariant: Invariant::Opaque,
             ..local
         };
         let [breadth, directed, opaque] =
-            [Job::new(Engine::Breadth), local, opaque].map(|job| job.run());
+            [Job::new(EngineName::Breadth), local, opaque].map(|job| job.run());
         assert_eq!((breadth.end, breadth.states), (End::Holds, 3_381));
         assert_eq!((directed.end, directed.local.states), (End::Holds, 94));
         assert_eq!((opaque.end, opaque.local.states), (End::Holds, 94));
@@ -332,7 +330,7 @@ mod tests {
                 proposers: 2,
                 scenario: Scenario::LiveState,
                 invariant,
-                ..Job::new(Engine::Local)
+                ..Job::new(EngineName::Local)
             };
             assert_eq!(job.run().end, End::Violated(9), "{job}");
         }
@@ -345,7 +343,7 @@ mod tests {
             scenario: Scenario::LiveState,
             invariant: Invariant::Absent,
             depth: Some(6),
-            ..Job::new(Engine::Local)
+            ..Job::new(EngineName::Local)
         };
         assert_eq!(job.run().end, End::Cut);
     }

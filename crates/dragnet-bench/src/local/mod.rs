@@ -113,7 +113,7 @@ fn paper(says: Option<&str>) -> String {
 
 #[cfg(test)]
 mod tests {
-    use dragnet::Engine;
+    use dragnet::engine::EngineName;
 
     use super::*;
     use job::Local;
@@ -137,7 +137,7 @@ mod tests {
 
     #[test]
     fn a_wrong_verdict_makes_the_measurements_void() {
-        let correct = Job::new(Engine::Local);
+        let correct = Job::new(EngineName::Local);
         let buggy = Job {
             scenario: Scenario::LiveState,
             ..correct
@@ -157,7 +157,7 @@ mod tests {
         let limited = Job {
             seconds: Some(20),
             depth: Some(3),
-            ..Job::new(Engine::Local)
+            ..Job::new(EngineName::Local)
         };
         let given_up = ended(End::Cut, 20.01);
         assert_eq!(time(&given_up, &limited), "inconclusive after 20.0 s");

@@ -1,6 +1,6 @@
 //! Figure 13: what states of the whole system and their verification add to exploring, where there is a bug to find.
 
-use dragnet::{Engine, Pruning};
+use dragnet::engine::{EngineName, Pruning};
 
 use super::job::{End, Invariant, Job, Scenario};
 use super::{LocalError, Measured, PATIENCE, best_of, time};
@@ -79,7 +79,7 @@ fn row(scenario: Scenario, pruning: Pruning, runs: u32) -> Result<[String; 11], 
         scenario,
         pruning,
         seconds: (pruning == Pruning::Plain).then_some(PATIENCE),
-        ..Job::new(Engine::Local)
+        ..Job::new(EngineName::Local)
     };
     let found = best_of(runs, &[job])?.remove(0);
     // Whoever has nothing to find goes on to the end: the bound keeps it from going further.

@@ -1,6 +1,6 @@
 //! What more threads gain, and what it costs to let two engines race.
 
-use dragnet::{Engine, Pruning};
+use dragnet::engine::{EngineName, Pruning};
 
 use super::job::Job;
 use super::{LocalError, Measured, best_of, seconds};
@@ -63,18 +63,18 @@ fn pairs() -> [Pair; 4] {
         [1, 2].map(|threads| Job {
             threads,
             pruning,
-            ..of(Engine::Local, nodes, 1)
+            ..of(EngineName::Local, nodes, 1)
         })
     };
     [
         Pair {
             title: "5 nodes, 1 proposes: local, then auto",
-            jobs: [of(Engine::Local, 5, 1), of(Engine::Auto, 5, 1)],
+            jobs: [of(EngineName::Local, 5, 1), of(EngineName::Auto, 5, 1)],
             goal: Goal::Longer(0.2),
         },
         Pair {
             title: "3 nodes, 2 propose: breadth first, then auto",
-            jobs: [of(Engine::Breadth, 3, 2), of(Engine::Auto, 3, 2)],
+            jobs: [of(EngineName::Breadth, 3, 2), of(EngineName::Auto, 3, 2)],
             goal: Goal::Within(1.4),
         },
         Pair {

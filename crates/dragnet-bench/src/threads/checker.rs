@@ -8,7 +8,8 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
 use clap::ValueEnum;
-use dragnet::{Check, Engine, Outcome, Reduction, Threads};
+use dragnet::engine::{Dpor, Engine, Pct, Random, Reduction};
+use dragnet::{Check, Outcome, Threads};
 use serde::{Deserialize, Serialize};
 use shuttle::scheduler::{DfsScheduler, PctScheduler, RandomScheduler, Scheduler};
 use shuttle::{FailurePersistence, Runner};
@@ -114,15 +115,17 @@ impl Checker {
     /// Checks a program for as long as there is time.
     pub fn check(self, program: fn(), seed: u64, time: Duration) -> Checked {
         let check = || Check::new(Threads::new(program)).time(time);
-        let one = |reduction| check().threads(1).reduction(reduction);
-        let walks = |engine| check().threads(1).engine(engine).seed(seed).walks(u64::MAX);
+        let one = |reduction| check().threads(1).engine(Dpor::new().reduction(reduction));
+        let walks = |engine: Engine| check().threads(1).engine(engine);
+        let random = Random::new().seed(seed).walks(u64::MAX);
+        let pct = Pct::new().seed(seed).walks(u64::MAX);
         let endless = usize::MAX;
         match self {
             Self::Dragnet => by_dragnet(check()),
             Self::DragnetOptimal => by_dragnet(one(Reduction::Optimal)),
             Self::DragnetNone => by_dragnet(one(Reduction::None)),
-            Self::DragnetRandom => by_dragnet(walks(Engine::Random)),
-            Self::DragnetPct => by_dragnet(walks(Engine::Pct).priority_changes(PRIORITY_CHANGES)),
+            Self::DragnetRandom => by_dragnet(walks(random.into())),
+            Self::DragnetPct => by_dragnet(walks(pct.priority_changes(PRIORITY_CHANGES).into())),
             Self::Loom => by_loom(program, time),
             Self::ShuttleDfs => by_shuttle(DfsScheduler::new(None, false), program, time),
             Self::ShuttleRandom => {

@@ -69,14 +69,37 @@ fn bad_usage_gets_one_line_that_names_the_choices() {
         ("check paxos --time soon", &["30s", "ms, s, m, h"]),
         ("check paxos --threads 0", &["1..=1024"]),
         ("check paxos --depth -1", &["-1"]),
-        ("check paxos --walks 9", &["--engine random"]),
+        (
+            "check paxos --walks 9",
+            &["--walks", "breadth", "random and pct", "--engine random"],
+        ),
+        (
+            "check paxos --engine depth --seed 9",
+            &["--seed", "depth", "random and pct"],
+        ),
+        (
+            "check readers --pruning plain",
+            &["--pruning", "dpor", "local and auto"],
+        ),
+        (
+            "check paxos --engine local --reduction none",
+            &["--reduction", "local", "auto and dpor"],
+        ),
+        (
+            "check paxos --preemptions 1",
+            &["--preemptions", "breadth", "auto and dpor"],
+        ),
+        (
+            "check paxos --engine dpor",
+            &["multithreaded", "breadth, depth, random, pct, local, auto"],
+        ),
         (
             "check readers --exact",
-            &["a fingerprint", "leave `exact` out"],
+            &["their fingerprints", "leave `exact` out"],
         ),
         (
             "check paxos --engine random --priority-changes 3",
-            &["--engine pct"],
+            &["--priority-changes", "--engine pct"],
         ),
         (
             "check paxos --nonsense",

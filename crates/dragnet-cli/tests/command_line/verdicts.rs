@@ -267,3 +267,13 @@ fn json_of_random_walks_has_their_seed_and_no_proof() {
         assert_eq!(verdict["reason"], "50 random walks are no proof");
     }
 }
+
+#[test]
+fn the_engine_dpor_is_understood_under_its_former_name() {
+    for name in ["dpor", "schedules"] {
+        let run = Place::new().expect(&format!("check readers --engine {name} --json"), HOLDS);
+        let verdict = run.json();
+        assert_eq!(verdict["engine"], "dpor");
+        assert_eq!(verdict["executions"], 256);
+    }
+}

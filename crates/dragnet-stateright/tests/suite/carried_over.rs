@@ -2,7 +2,8 @@
 
 use std::borrow::Cow;
 
-use dragnet::{Check, Control, Engine, Entry, FailureKind, Selection, System, ViolationKind};
+use dragnet::engine::{Breadth, Depth, Engine, Random};
+use dragnet::{Check, Control, Entry, FailureKind, Selection, System, ViolationKind};
 use dragnet_stateright::{ModelSystem, Reflexive, Stateright, check, check_actors};
 use stateright::actor::{Actor, ActorModel, Id, Network, Out};
 use stateright::util::HashableHashSet;
@@ -101,8 +102,13 @@ fn a_panic_in_the_model_is_a_violation_that_names_its_step() {
             (x < 6).then_some((x + 1, y))
         })
     };
-    for engine in [Engine::Breadth, Engine::Depth, Engine::Random] {
-        let verdict = check(fragile()).engine(engine).seed(1).run();
+    let engines = [
+        Engine::from(Breadth::new()),
+        Depth::new().into(),
+        Random::new().seed(1).into(),
+    ];
+    for engine in engines {
+        let verdict = check(fragile()).engine(engine).run();
         let violation = verdict.violation().expect("it panics");
         let ViolationKind::Failure(failure) = &violation.kind else {
             panic!("{engine}: {:?}", violation.kind);
@@ -132,8 +138,7 @@ fn a_counterexample_is_replayed() {
 fn every_engine_and_whole_states_work_on_a_model() {
     assert_states(|| check(clock()).exact(), 2);
     let verdict = check(clock())
-        .engine(Engine::Random)
-        .walks(10)
+        .engine(Random::new().walks(10))
         .depth(5)
         .run();
     assert_eq!(verdict.states(), 2);

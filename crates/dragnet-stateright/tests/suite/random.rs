@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use dragnet::Engine;
+use dragnet::engine::EngineName;
 use dragnet_stateright::{check, check_actors, cluster};
 use proptest::prelude::*;
 use stateright::actor::{ActorModel, Id, LossyNetwork, Network, Out, model_timeout};
@@ -94,7 +94,7 @@ proptest! {
     #[test]
     fn a_random_model_has_the_states_that_stateright_finds(table in table()) {
         let theirs = table.visited_everywhere().checker().spawn_bfs().join().unique_state_count() as u64;
-        for engine in [Engine::Breadth, Engine::Depth] {
+        for engine in [EngineName::Breadth, EngineName::Depth] {
             for threads in [1, 2] {
                 let verdict = check(table.visited_everywhere()).engine(engine).threads(threads).run();
                 prop_assert_eq!(verdict.states(), theirs, "{} first, {} threads", engine, threads);
@@ -280,7 +280,7 @@ proptest! {
     fn a_model_of_random_actors_keeps_every_state(crew in crew(true)) {
         let Some(space) = space(&crew.model(), LIMIT) else { return Ok(()) };
         let expected = space.len() as u64;
-        for engine in [Engine::Breadth, Engine::Depth] {
+        for engine in [EngineName::Breadth, EngineName::Depth] {
             let read = check_actors(crew.model()).engine(engine).threads(2).run();
             prop_assert_eq!(read.states(), expected, "{} first, read as actors", engine);
             let whole = check(crew.model()).engine(engine).threads(1).run();

@@ -126,7 +126,8 @@ struct Bounds {
 
 #[cfg(test)]
 mod tests {
-    use dragnet::{Engine, Faults, Outcome, Selection, Verdict, crashes};
+    use dragnet::engine::{Engine, EngineName, EngineOption};
+    use dragnet::{Faults, Outcome, Selection, Verdict, crashes};
 
     use super::*;
 
@@ -141,16 +142,17 @@ mod tests {
     }
 
     /// With one thread every engine takes the same steps in every run.
-    fn search(version: &str, set: &[(&str, &str)], engine: Engine, faults: Faults) -> Verdict {
+    fn search(version: &str, set: &[(&str, &str)], engine: EngineName, faults: Faults) -> Verdict {
         let mut check = check(version, set, faults);
-        check.options_mut().engine = engine;
+        let engine = Engine::from(engine);
+        let walks = engine.with(EngineOption::Walks(20_000));
+        check.options_mut().engine = walks.unwrap_or(engine);
         check.options_mut().threads = 1;
-        check.options_mut().walks = 20_000;
         check.run_under(&Default::default())
     }
 
     /// How many steps it takes to overwrite a committed entry, after it has happened a second time.
-    fn steps_to_overwriting(set: &[(&str, &str)], engine: Engine) -> usize {
+    fn steps_to_overwriting(set: &[(&str, &str)], engine: EngineName) -> usize {
         let verdict = search("0.4.0", set, engine, Faults::none());
         let violation = verdict.violation().expect("0.4.0 forgets to compare terms");
         assert_eq!(violation.property, "no committed entry is ever overwritten");
@@ -162,19 +164,19 @@ mod tests {
 
     #[test]
     fn breadth_first_finds_that_0_4_0_overwrites_a_committed_entry() {
-        assert_eq!(steps_to_overwriting(&[], Engine::Breadth), 20);
+        assert_eq!(steps_to_overwriting(&[], EngineName::Breadth), 20);
     }
 
     #[test]
     fn depth_first_finds_that_0_4_0_overwrites_a_committed_entry() {
-        assert!(steps_to_overwriting(&[], Engine::Depth) >= 20);
+        assert!(steps_to_overwriting(&[], EngineName::Depth) >= 20);
     }
 
     #[test]
     fn random_walks_find_it_on_links_that_carry_everything_and_with_all_nodes_proposing() {
         let wide = [("capacity", "0"), ("proposers", "3")];
-        assert!(steps_to_overwriting(&wide, Engine::Random) >= 18);
-        let verdict = search("0.5.0", &wide, Engine::Random, Faults::none());
+        assert!(steps_to_overwriting(&wide, EngineName::Random) >= 18);
+        let verdict = search("0.5.0", &wide, EngineName::Random, Faults::none());
         assert!(
             matches!(verdict.outcome, Outcome::Inconclusive(_)),
             "the same walks find nothing"
@@ -183,19 +185,19 @@ mod tests {
 
     #[test]
     fn the_whole_space_of_0_5_0_holds_without_faults() {
-        let verdict = search("0.5.0", &[], Engine::Breadth, Faults::none());
+        let verdict = search("0.5.0", &[], EngineName::Breadth, Faults::none());
         verdict.assert_holds();
         assert_eq!(verdict.states(), 1_823_918);
     }
 
     #[test]
     fn two_terms_of_0_5_0_hold_with_a_crash() {
-        search("0.5.0", &[("terms", "2")], Engine::Breadth, crashes(1)).assert_holds();
+        search("0.5.0", &[("terms", "2")], EngineName::Breadth, crashes(1)).assert_holds();
     }
 
     #[test]
     fn three_terms_of_0_5_0_do_not_hold_with_a_crash() {
-        let verdict = search("0.5.0", &[], Engine::Depth, crashes(1));
+        let verdict = search("0.5.0", &[], EngineName::Depth, crashes(1));
         let counterexample = verdict
             .counterexample()
             .expect("a log is mended in memory only");

@@ -4,7 +4,8 @@ use std::cell::Cell;
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex};
 
-use dragnet::{Engine, Key, Node, Outcome, Past, Selection, Verdict};
+use dragnet::engine::EngineName;
+use dragnet::{Key, Node, Outcome, Past, Selection, Verdict};
 use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
 
@@ -309,7 +310,7 @@ where
     let sees = Arc::clone(&seen);
     let nodes = cluster.len();
     let verdict = Check::new(cluster)
-        .engine(Engine::Breadth)
+        .engine(EngineName::Breadth)
         .depth(depth)
         .always_with_messages("looked at", move |s, _| {
             let views = (0..nodes).map(|id| s.node(id).map(|past| View::clone(past)));

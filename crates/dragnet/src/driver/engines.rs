@@ -1,37 +1,34 @@
-//! Which engine explores, and two of them side by side.
+//! The list of engines: which function explores for each of them.
 
 use std::any::Any;
-use std::panic::{self, AssertUnwindSafe};
 use std::sync::atomic::AtomicUsize;
-use std::sync::atomic::Ordering::Relaxed;
-use std::sync::mpsc;
-use std::thread;
-use std::time::Duration;
 
+#[cfg(feature = "threads")]
+use super::dpor;
 use super::run::Prepared;
 use crate::coarse_hash::CoarseHash;
+use crate::engine::{Engine, EngineName, Pruning};
 use crate::explore::draw::Walks;
 use crate::explore::limits::Gauge;
 use crate::explore::local::{Local, Taken};
 use crate::explore::path::{Path, Wrong};
-use crate::explore::random;
 use crate::explore::sample::Sample;
 use crate::explore::store::{Exact, Fingerprints, Store};
-use crate::explore::walk::{Explored, Space};
-use crate::explore::{breadth, depth, quiet};
-use crate::options::{Engine, Options};
+use crate::explore::walk::{Explored, LeftOut, Space};
+use crate::explore::{breadth, depth, random};
 use crate::panics;
 use crate::property::Property;
 use crate::system::System;
 use crate::tables::{Pair, Single};
 use crate::target::Target;
 use crate::target::parts::Apart;
+use crate::target::threads::Moments;
 use crate::verdict::{LocalWork, ScheduleWork};
 
 /// What a search came to, and by which engine.
 pub(super) struct Searched {
     pub(super) explored: Explored,
-    pub(super) engine: Engine,
+    pub(super) engine: EngineName,
     pub(super) gauge: Gauge,
     /// What the local engine did.
     pub(super) local: Option<LocalWork>,
@@ -40,7 +37,6 @@ pub(super) struct Searched {
     /// What turned out to bound the system, a phrase each.
     pub(super) bounds: Vec<String>,
     /// What the search took up: it is freed when nobody waits for the verdict any more.
-    #[expect(dead_code, reason = "it is kept only to be freed")]
     pub(super) remains: Option<Box<dyn Any + Send>>,
     /// How many states were kept to be compared by equality with others of their fingerprint; none where the system
     /// compares their parts, or all were compared.
@@ -51,7 +47,7 @@ pub(super) struct Searched {
 
 impl Searched {
     /// A search that came to nothing.
-    pub(super) fn nothing(engine: Engine, gauge: Gauge) -> Self {
+    pub(super) fn nothing(engine: EngineName, gauge: Gauge) -> Self {
         Self {
             explored: Explored::to_the_end(&gauge),
             engine,
@@ -66,7 +62,7 @@ impl Searched {
     }
 
     /// Whether nothing was cut short.
-    fn is_complete(&self) -> bool {
+    pub(super) fn is_complete(&self) -> bool {
         match &self.explored.found {
             Some((_, wrong)) => wrong.is_violation(),
             None => self.explored.left_out.is_none(),
@@ -82,100 +78,12 @@ pub(super) fn taken_apart<T: Target>(prepared: &Prepared<T>) -> Option<Apart<'_,
     (judges_nodes && !prepared.options.exact && apart.parts.nodes() > 0).then_some(apart)
 }
 
-/// The engine that explores what cannot be taken apart.
-fn alone<T: Target>(prepared: &Prepared<T>) -> Engine {
-    #[cfg(feature = "threads")]
-    if T::moments(&prepared.system).is_some() {
-        return Engine::Schedules;
-    }
-    let _ = prepared;
-    Engine::Breadth
-}
-
-/// How long the local engine has the cores to itself.
-const HEAD_START: Duration = Duration::from_secs(2);
-
-/// Local model checking by itself for a moment, then breadth first beside it: whichever has a verdict first.
-pub(super) fn race<T: Target>(prepared: &Prepared<T>, gauge: &Gauge, workers: usize) -> Searched {
-    let Some(apart) = taken_apart(prepared) else {
-        return explore(prepared, alone(prepared), Gauge::shared(gauge), workers);
-    };
-    let threads = AtomicUsize::new(workers);
-    let space = prepared.space();
-    let space = Space {
-        first_worker: space.first_worker + workers,
-        ..space
-    };
-    let (done, news) = mpsc::channel();
-    let local_gauge = Gauge::shared(gauge);
-    let breadth_gauge = Gauge::inside(gauge, None);
-    let (local_stop, breadth_stop) = (local_gauge.stopper(), breadth_gauge.stopper());
-    thread::scope(|scope| {
-        let (threads, apart, space) = (&threads, &apart, &space);
-        let told = done.clone();
-        quiet::spawn_worker(scope, move || {
-            let searched = panic::catch_unwind(AssertUnwindSafe(|| {
-                let mut work = LocalWork::default();
-                let explored = within_limits(|| {
-                    search_parts(prepared, space, apart, &local_gauge, threads, &mut work)
-                });
-                Searched {
-                    explored,
-                    engine: Engine::Local,
-                    gauge: local_gauge,
-                    local: Some(work),
-                    schedules: None,
-                    bounds: Vec::new(),
-                    sampled: None,
-                    coarse_hash: prepared.system.coarse_hash(),
-                    remains: None,
-                }
-            }));
-            _ = told.send(searched);
-        });
-        let first = news.recv_timeout(HEAD_START).ok();
-        if let Some(local) = first.map(or_panic)
-            && (local.is_complete() || gauge.must_end())
-        {
-            return local;
-        }
-        // The larger share, where there is more than one to share.
-        let for_local = (workers / 3).max(1);
-        threads.store(for_local, Relaxed);
-        let for_breadth = (workers - for_local).max(1);
-        quiet::spawn_worker(scope, move || {
-            let search = || explore(prepared, Engine::Breadth, breadth_gauge, for_breadth);
-            _ = done.send(panic::catch_unwind(AssertUnwindSafe(search)));
-        });
-        let mut last = None;
-        for searched in news {
-            match searched {
-                // Of two that were cut short, breadth first tells more.
-                Ok(searched) if !searched.is_complete() => {
-                    if last.is_none() || searched.engine == Engine::Breadth {
-                        last = Some(searched);
-                    }
-                }
-                over => {
-                    local_stop.end();
-                    breadth_stop.end();
-                    return or_panic(over);
-                }
-            }
-        }
-        last.expect("both say how they end")
-    })
-}
-
-/// The result of another OS thread; a panic there goes on here, with its message.
-fn or_panic<R>(result: thread::Result<R>) -> R {
-    result.unwrap_or_else(|payload| panic::resume_unwind(payload))
-}
-
-fn search_parts<T: Target>(
+/// Explores the nodes of a system that was taken apart, one by one.
+pub(super) fn explore_parts<T: Target>(
     prepared: &Prepared<T>,
     space: &Space<'_, T::System>,
     apart: &Apart<'_, T::System>,
+    pruning: Pruning,
     gauge: &Gauge,
     threads: &AtomicUsize,
     work: &mut LocalWork,
@@ -194,297 +102,129 @@ fn search_parts<T: Target>(
         domain: &prepared.domain,
         workers: threads,
         first_worker: space.first_worker,
-        pruning: prepared.options.pruning,
+        pruning,
         longest: prepared.options.depth,
     };
     local.explore(work)
 }
 
 /// What a search comes to, which may be a limit of the checker itself.
-fn within_limits(search: impl FnOnce() -> Explored) -> Explored {
+pub(super) fn within_limits(search: impl FnOnce() -> Explored) -> Explored {
     panics::catch_limit(search)
         .unwrap_or_else(|limit| Explored::found(Path::starting(0), Wrong::Failed(limit)))
 }
 
+/// Explores with one engine. Two at once are for [`auto`](super::auto).
 pub(super) fn explore<T: Target>(
     prepared: &Prepared<T>,
     engine: Engine,
     gauge: Gauge,
     workers: usize,
 ) -> Searched {
-    // Properties of moments are judged moment by moment.
-    let draws =
-        engine.is_random() && prepared.within.is_empty() && prepared.properties.are_about_the_end();
-    if (engine == Engine::Schedules || draws)
-        && let Some((explored, work, bounds)) = search_schedules(prepared, engine, &gauge, workers)
+    let multithreaded = T::multithreaded(&prepared.system);
+    #[cfg(feature = "threads")]
+    if let Some(moments) = multithreaded
+        && dpor::runs_schedules(prepared, engine.name())
     {
-        return Searched {
-            explored,
-            engine,
-            gauge,
-            local: None,
-            schedules: Some(work),
-            bounds,
-            remains: None,
-            sampled: None,
-            coarse_hash: None,
-        };
+        return dpor::explore(prepared, moments, engine, gauge, workers);
     }
     let space = prepared.space();
     let options = &prepared.options;
     let domain = &prepared.domain;
-    let mut local = None;
-    let mut remains: Option<Box<dyn Any + Send>> = None;
+    let mut searched = Searched::nothing(engine.name(), gauge);
     let sample = (!T::System::COMPARES_PARTS && !options.exact).then(Sample::new);
     let search = Search {
         space: &space,
-        gauge: &gauge,
-        options,
+        gauge: &searched.gauge,
+        engine,
+        depth: options.depth,
         workers,
     };
     let apart = match engine {
-        Engine::Local => taken_apart(prepared),
+        Engine::Local(local) => taken_apart(prepared).map(|apart| (local.pruning, apart)),
         _ => None,
     };
-    #[cfg_attr(not(feature = "threads"), expect(unused_mut))]
-    let mut explored = if let Some(apart) = apart {
-        let threads = AtomicUsize::new(workers);
+    searched.explored = if let Some((pruning, apart)) = apart {
+        let (threads, gauge) = (AtomicUsize::new(workers), &searched.gauge);
         let mut work = LocalWork::default();
-        let explored =
-            within_limits(|| search_parts(prepared, &space, &apart, &gauge, &threads, &mut work));
-        local = Some(work);
+        let explored = within_limits(|| {
+            explore_parts(
+                prepared, &space, &apart, pruning, gauge, &threads, &mut work,
+            )
+        });
+        searched.local = Some(work);
         explored
     } else if options.exact {
         let store = Box::new(Exact::new(domain));
-        let explored = within_limits(|| match engine {
-            Engine::Depth => search.depth(&*store),
-            Engine::Random | Engine::Pct => search.random(&*store),
-            _ => search.breadth(&*store),
-        });
-        remains = Some(store);
+        let explored = within_limits(|| search.with(&*store));
+        searched.remains = Some(store);
         explored
     } else {
-        let numbered = || Fingerprints::<T::System, Pair>::new(domain, sample.as_ref());
-        let plain = || Fingerprints::<T::System, Single>::new(domain, sample.as_ref());
         match engine {
-            Engine::Depth if options.depth.is_some() => search.depth(&numbered()),
-            Engine::Depth => search.depth(&plain()),
-            Engine::Random | Engine::Pct => search.random(&plain()),
-            _ => search.breadth(&numbered()),
+            // Only these give states numbers.
+            Engine::Depth(_) if options.depth.is_none() => {
+                search.with(&Fingerprints::<_, Single>::new(domain, sample.as_ref()))
+            }
+            Engine::Random(_) | Engine::Pct(_) => {
+                search.with(&Fingerprints::<_, Single>::new(domain, sample.as_ref()))
+            }
+            _ => search.with(&Fingerprints::<_, Pair>::new(domain, sample.as_ref())),
         }
     };
-    #[cfg(feature = "threads")]
     if let (None, None, Some((at, turns))) = (
-        &explored.found,
-        explored.left_out,
-        T::moments(&prepared.system).and_then(crate::target::threads::Moments::gave_up),
+        &searched.explored.found,
+        searched.explored.left_out,
+        multithreaded.and_then(Moments::gave_up),
     ) {
-        explored.left_out = Some(crate::explore::walk::LeftOut::GaveUp { at, turns });
+        searched.explored.left_out = Some(LeftOut::GaveUp { at, turns });
     }
-    let coarse_hash = match &sample {
+    searched.coarse_hash = match &sample {
         _ if options.exact => None,
         Some(sample) => sample.unequal().cloned(),
         None => prepared.system.coarse_hash(),
     };
-    Searched {
-        explored,
-        engine,
-        gauge,
-        local,
-        schedules: None,
-        bounds: T::bounds_met(&prepared.system),
-        remains,
-        sampled: sample.map(|sample| sample.kept()),
-        coarse_hash,
-    }
+    searched.bounds = T::bounds_met(&prepared.system);
+    searched.sampled = sample.map(|sample| sample.kept());
+    searched
 }
 
-/// Every schedule that matters, if the target is a program with threads.
-#[cfg(feature = "threads")]
-fn search_schedules<T: Target>(
-    prepared: &Prepared<T>,
-    engine: Engine,
-    gauge: &Gauge,
-    workers: usize,
-) -> Option<(Explored, ScheduleWork, Vec<String>)> {
-    use crate::explore::schedules::Schedules;
-    use crate::explore::walk::LeftOut;
-    use crate::system::FailureKind;
-    use crate::target::threads::executor::Finish;
-
-    let moments = T::moments(&prepared.system)?;
-    let schedules = Schedules {
-        program: moments.program(),
-        reduction: prepared.options.reduction,
-        longest: prepared.options.depth,
-        preemptions: prepared.options.preemptions,
-        gauge,
-        workers,
-        watch: &|_, finish| *finish == Finish::Complete,
-    };
-    let explored = panics::catch_limit(|| match engine {
-        Engine::Random | Engine::Pct => schedules.draw(&walks(&prepared.options)),
-        _ => schedules.explore(),
-    });
-    let explored = match explored {
-        Ok(mut explored) => {
-            // Objects that outlive an execution are noticed by the next one on the same OS thread. Where each has run one at
-            // most, one of them runs two more.
-            let executions = explored.executions + explored.blocked_executions;
-            if explored.found.is_none() && executions <= workers as u64 {
-                let gauge = &Gauge::inside(gauge, None);
-                let again = Schedules {
-                    workers: 1,
-                    gauge,
-                    ..schedules
-                };
-                let walks = Walks {
-                    seed: 0,
-                    count: 2,
-                    longest: prepared.options.depth,
-                    priority_changes: None,
-                };
-                explored.found = again.draw(&walks).found.filter(|(_, finish)| {
-                    let refused = FailureKind::Nondeterminism;
-                    matches!(finish, Finish::Failed(failure) if failure.kind() == refused)
-                });
-            }
-            explored
-        }
-        Err(limit) => {
-            let found = Explored::found(Path::starting(0), Wrong::Failed(limit));
-            let work = ScheduleWork {
-                reduction: prepared.options.reduction,
-                executions: 0,
-                blocked_executions: 0,
-                scheduling_points: 0,
-                weakly_ordered: 0,
-            };
-            return Some((found, work, Vec::new()));
-        }
-    };
-    let work = ScheduleWork {
-        reduction: prepared.options.reduction,
-        executions: explored.executions,
-        blocked_executions: explored.blocked_executions,
-        scheduling_points: explored.scheduling_points,
-        weakly_ordered: explored.weakly_ordered,
-    };
-    let seed = moments.program().setting.seed;
-    let drawn = explored
-        .has_drawn
-        .then(|| crate::target::threads::seed_bound(seed));
-    let turns = moments.program().setting.fruitless_turns;
-    let bounds = explored
-        .went_round
-        .then(|| crate::target::threads::round_bound(turns));
-    let most = prepared.options.preemptions;
-    let most = most.map(|most| match most {
-        1 => "at most 1 interruption of threads that could go on".to_owned(),
-        most => format!("at most {most} interruptions of threads that could go on"),
-    });
-    let bounds: Vec<String> = most.into_iter().chain(bounds).chain(drawn).collect();
-    let Some((decisions, finish)) = explored.found else {
-        let mut ended = Explored::to_the_end(gauge);
-        if ended.left_out.is_none() && engine.is_random() {
-            ended.left_out = Some(LeftOut::NotDrawn);
-        } else if let (None, Some(at)) = (ended.left_out, explored.endless_at) {
-            ended.left_out = Some(LeftOut::Endless { at });
-        } else if let (None, Some((at, turns))) = (ended.left_out, explored.gave_up) {
-            ended.left_out = Some(LeftOut::GaveUp { at, turns });
-        } else if ended.left_out.is_none() && explored.cut_deeper {
-            ended.left_out = Some(LeftOut::Deeper);
-        }
-        return Some((ended, work, bounds));
-    };
-    let schedules = match engine.is_random() {
-        // Which walk goes wrong first does not depend on how many workers there are.
-        true => Schedules {
-            workers: 1,
-            ..schedules
+/// The random walks that an engine makes, if it makes any.
+pub(super) fn walks(engine: Engine, longest: Option<u64>) -> Option<Walks> {
+    let walks = engine.walks()?;
+    Some(Walks {
+        seed: walks.seed,
+        count: walks.count,
+        longest,
+        priority_changes: match engine {
+            Engine::Pct(pct) => Some(pct.priority_changes),
+            _ => None,
         },
-        false => schedules,
-    };
-    match &finish {
-        Finish::Failed(failure) if !failure.kind().is_violation() => {}
-        Finish::Failed(failure) => prepared.note_found(&Wrong::Failed(failure.clone())),
-        _ => {
-            let property = prepared.properties.deadlock().unwrap_or_default();
-            prepared.note_found(&Wrong::Deadlock(property, Vec::new()));
-        }
-    }
-    let (decisions, finish) = schedules.simplest(decisions, finish);
-    let path = Path {
-        start: 0,
-        events: moments.positions(&decisions),
-    };
-    let wrong = match finish {
-        Finish::Failed(failure) => Wrong::Failed(failure),
-        _ => {
-            let property = prepared.properties.deadlock().unwrap_or_default();
-            let last = crate::explore::path::Execution::along(&prepared.system, &path);
-            let last = last
-                .as_ref()
-                .and_then(crate::explore::path::Execution::last);
-            let waiting = last.map(|state| prepared.system.waiting(state));
-            Wrong::Deadlock(property, waiting.unwrap_or_default())
-        }
-    };
-    Some((Explored::found(path, wrong), work, bounds))
-}
-
-/// Without the feature there are no programs with threads.
-#[cfg(not(feature = "threads"))]
-fn search_schedules<T: Target>(
-    _prepared: &Prepared<T>,
-    _engine: Engine,
-    _gauge: &Gauge,
-    _workers: usize,
-) -> Option<(Explored, ScheduleWork, Vec<String>)> {
-    None
-}
-
-/// Which random walks to make.
-fn walks(options: &Options) -> Walks {
-    Walks {
-        seed: options.seed,
-        count: options.walks,
-        longest: options.depth,
-        priority_changes: (options.engine == Engine::Pct).then_some(options.priority_changes),
-    }
+    })
 }
 
 /// An exploration that only lacks its store.
 struct Search<'a, S: System> {
     space: &'a Space<'a, S>,
     gauge: &'a Gauge,
-    options: &'a Options,
+    engine: Engine,
+    depth: Option<u64>,
     workers: usize,
 }
 
 impl<S: System> Search<'_, S> {
-    fn breadth(&self, store: &impl Store<S>) -> Explored {
-        breadth::explore(
-            self.space,
-            store,
-            self.gauge,
-            self.workers,
-            self.options.depth,
-        )
-    }
-
-    fn depth(&self, store: &impl Store<S>) -> Explored {
-        depth::explore(
-            self.space,
-            store,
-            self.gauge,
-            self.workers,
-            self.options.depth,
-        )
-    }
-
-    fn random(&self, store: &impl Store<S>) -> Explored {
-        let walks = walks(self.options);
-        random::explore(self.space, store, self.gauge, self.workers, &walks)
+    fn with(&self, store: &impl Store<S>) -> Explored {
+        let Self {
+            space,
+            gauge,
+            depth,
+            workers,
+            ..
+        } = *self;
+        match (self.engine, walks(self.engine, depth)) {
+            (_, Some(walks)) => random::explore(space, store, gauge, workers, &walks),
+            (Engine::Depth(_), _) => depth::explore(space, store, gauge, workers, depth),
+            // The local engine explores like this what it cannot take apart.
+            _ => breadth::explore(space, store, gauge, workers, depth),
+        }
     }
 }

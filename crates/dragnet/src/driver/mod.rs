@@ -1,10 +1,15 @@
 //! From a check to a verdict: the target is made ready, an engine explores it, and what it finds is shortened, replayed and
 //! described.
 
+mod auto;
+#[cfg(feature = "threads")]
+mod dpor;
 mod engines;
 mod replay;
+mod requirements;
 mod run;
 mod shorten;
 
 pub(crate) use replay::{check_or_replay, replay};
+pub(crate) use requirements::unmet_requirement;
 pub(crate) use run::check;

@@ -6,12 +6,12 @@ use std::time::{Duration, Instant};
 
 use super::run::{Prepared, check, run, saved_states, statistics, violation};
 use crate::check::Check;
+use crate::engine::Breadth;
 use crate::explore::limits::{Control, Gauge};
 use crate::explore::path::{Execution, Path, Wrong};
 use crate::explore::walk::Space;
-use crate::options::Engine;
 use crate::system::System;
-use crate::target::Target;
+use crate::target::{Target, TargetKind};
 use crate::trace::{Key, StateError, Trace};
 use crate::verdict::{
     Counterexample, Outcome, Replay, ReplayError, Style, Verdict, Violation, unnamed_as,
@@ -77,8 +77,8 @@ fn follow_under_watch<T: Target>(
 
 /// Makes a check ready to follow a trace, which may start in a state of its own.
 fn prepare_for<T: Target>(mut check: Check<T>, trace: &Trace) -> Result<Prepared<T>, ReplayError> {
-    check.options.engine = Engine::Breadth;
-    if check.target.kind() != "threads" {
+    check.options.engine = Breadth::new().into();
+    if check.target.kind() != TargetKind::Threads {
         check.options.patience.get_or_insert(PATIENCE);
     }
     if let Some(from) = &trace.from {
@@ -232,9 +232,9 @@ fn reenact<T: Target>(prepared: &Prepared<T>, trace: &Trace) -> Result<Verdict, 
         outcome: Outcome::Violated(Box::new(violation)),
         warnings: Vec::new(),
         within: prepared.bounds.clone(),
-        engine: prepared.options.engine,
+        engine: prepared.options.engine.name(),
         suggestion: None,
-        decided_by: prepared.options.engine,
+        decided_by: prepared.options.engine.name(),
         threads: 1,
         state: None,
         exact: prepared.options.exact,

@@ -4,14 +4,16 @@ use std::ops::Deref;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
-use super::engines::{Searched, explore, race, taken_apart};
+use super::auto::race;
+use super::engines::{Searched, explore, taken_apart};
 use super::shorten;
 use crate::check::Check;
+use crate::engine::{Breadth, Engine, EngineName};
 use crate::explore::limits::{self, Control, Cut, Ended, Gauge, Watched};
 use crate::explore::path::{Execution, Path, Wrong};
 use crate::explore::quiet::Delivery;
 use crate::explore::walk::{LeftOut, Space};
-use crate::options::{Engine, Options};
+use crate::options::Options;
 use crate::panics;
 use crate::property::{Bound, Properties};
 use crate::step_guard::{self, Loss, LostStep, StepGuard};
@@ -125,8 +127,10 @@ impl<T: Target> Prepared<T> {
     fn engine(&self) -> Engine {
         let is_last_resort = self.attempt >= LAST_RESORT;
         match self.options.engine {
-            Engine::Local | Engine::Auto if is_last_resort && T::apart(&self.system).is_some() => {
-                Engine::Breadth
+            Engine::Local(_) | Engine::Auto(_)
+                if is_last_resort && T::apart(&self.system).is_some() =>
+            {
+                Breadth::new().into()
             }
             engine => engine,
         }
@@ -209,7 +213,7 @@ impl<T: Target> Prepared<T> {
 /// How many workers search at once. Two engines at once have workers of their own.
 fn workers(options: &Options) -> usize {
     match options.engine {
-        Engine::Auto => 2 * options.workers(),
+        Engine::Auto(_) => 2 * options.workers(),
         _ => options.workers(),
     }
 }
@@ -270,7 +274,7 @@ pub(super) fn run<T: Target>(prepared: &Prepared<T>, control: &Control) -> Verdi
             Some(violation) => Outcome::Violated(Box::new(violation)),
             None => Outcome::Inconclusive(why),
         };
-        let searched = Searched::nothing(prepared.options.engine, gauge);
+        let searched = Searched::nothing(prepared.options.engine.name(), gauge);
         let mut verdict = verdict(prepared, &searched, outcome, None, began);
         verdict.warnings.extend(undescribed);
         verdict
@@ -288,17 +292,17 @@ fn search<T: Target>(prepared: &Prepared<T>, gauge: &Gauge) -> Searched {
     let options = &prepared.options;
     let workers = prepared.workers();
     let searched = match prepared.engine() {
-        Engine::Auto => race(prepared, gauge, workers),
+        Engine::Auto(auto) => race(prepared, auto, gauge, workers),
         engine => explore(prepared, engine, Gauge::shared(gauge), workers),
     };
     let found = searched.explored.found.as_ref();
-    if options.engine == Engine::Depth
+    if matches!(options.engine, Engine::Depth(_))
         && workers > 1
         && found.is_some_and(|(_, wrong)| wrong.is_violation())
     {
         // Who met it first depended on timing: what one thread meets first does not.
         step_guard::report();
-        let alone = explore(prepared, Engine::Depth, Gauge::inside(gauge, None), 1);
+        let alone = explore(prepared, options.engine, Gauge::inside(gauge, None), 1);
         if alone.explored.found.is_some() {
             return alone;
         }
@@ -316,7 +320,7 @@ fn verdict<T: Target>(
     let options = &prepared.options;
     // Where one walks the whole space in vain, exploring node by node may not.
     let suggestion = matches!(outcome, Outcome::Inconclusive(_))
-        && matches!(options.engine, Engine::Breadth | Engine::Depth)
+        && matches!(options.engine, Engine::Breadth(_) | Engine::Depth(_))
         && taken_apart(prepared).is_some();
     // Which of them a search has met that was ended by something wrong depends on timing.
     let warnings = match outcome {
@@ -328,8 +332,8 @@ fn verdict<T: Target>(
         outcome,
         warnings,
         within: [&prepared.bounds[..], &searched.bounds].concat(),
-        engine: options.engine,
-        suggestion: suggestion.then_some(Engine::Auto),
+        engine: options.engine.name(),
+        suggestion: suggestion.then_some(EngineName::Auto),
         decided_by: searched.engine,
         threads: options.workers(),
         state,
@@ -397,7 +401,7 @@ fn outcome<T: Target>(prepared: &Prepared<T>, searched: &Searched) -> Outcome {
             return Outcome::Inconclusive(NOT_DETERMINISTIC.to_owned());
         }
         let (found_length, path, shortest) = match searched.engine {
-            Engine::Breadth => (path.events.len(), path.clone(), true),
+            EngineName::Breadth => (path.events.len(), path.clone(), true),
             // What is simplest has been looked for, or nothing else is run.
             _ if searched.schedules.is_some() || !prepared.shortens() => {
                 (path.events.len(), path.clone(), false)
@@ -429,7 +433,8 @@ fn outcome<T: Target>(prepared: &Prepared<T>, searched: &Searched) -> Outcome {
         (Some(why), None) | (None, Some(why)) => return Outcome::Inconclusive(why),
         (None, None) => {}
     }
-    let runs_only_what_happens = !matches!(prepared.options.engine, Engine::Local | Engine::Auto);
+    let runs_only_what_happens =
+        !matches!(prepared.options.engine, Engine::Local(_) | Engine::Auto(_));
     if runs_only_what_happens && step_guard::refuses_some() {
         return Outcome::Inconclusive(NOT_LOST_AGAIN.to_owned());
     }
@@ -468,7 +473,6 @@ fn why(left_out: LeftOut, options: &Options) -> String {
             "executions of more than {} steps were not looked at",
             options.depth.unwrap_or_default()
         ),
-        #[cfg(feature = "threads")]
         LeftOut::Endless { at } => {
             let places: Vec<String> = at.iter().flatten().map(ToString::to_string).collect();
             let places = match places.is_empty() {
@@ -481,7 +485,6 @@ fn why(left_out: LeftOut, options: &Options) -> String {
                 crate::explore::walk::LONGEST
             )
         }
-        #[cfg(feature = "threads")]
         LeftOut::GaveUp { at, turns } => format!(
             "the loop at {at} is left only after more turns without anything new than are followed while others can go on: \
              Threads::fruitless_turns({turns}) follows it"
@@ -493,7 +496,10 @@ fn why(left_out: LeftOut, options: &Options) -> String {
         LeftOut::Cut(Cut::Memory) => "the memory limit cut the search short".to_owned(),
         LeftOut::Cut(Cut::Stopped) => "the search was stopped".to_owned(),
         LeftOut::Cut(Cut::States) => "the search was cut short".to_owned(),
-        LeftOut::NotDrawn => format!("{} random walks are no proof", options.walks),
+        LeftOut::NotDrawn => {
+            let walks = options.engine.walks().map_or(0, |walks| walks.count);
+            format!("{walks} random walks are no proof")
+        }
         LeftOut::Collision if options.exact => NOT_DETERMINISTIC.to_owned(),
         LeftOut::Collision => {
             "a violation was met whose fingerprint another state shares: run again with --exact"

@@ -8,9 +8,8 @@ use std::hash::{Hash, Hasher};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-use crate::{
-    Check, ComponentId, Engine, EventKind, Failure, Outcome, System, Verdict, ViolationKind,
-};
+use crate::engine::{Engine, EngineName, EngineOption};
+use crate::{Check, ComponentId, EventKind, Failure, Outcome, System, Verdict, ViolationKind};
 
 const PLACES: u8 = 12;
 
@@ -284,7 +283,7 @@ impl Naive {
 
 #[derive(Clone, Copy, Debug)]
 struct Way {
-    engine: Engine,
+    engine: EngineName,
     threads: usize,
     exact: bool,
     depth: Option<u64>,
@@ -293,7 +292,7 @@ struct Way {
 impl Way {
     /// Every engine, with fingerprints and whole states.
     fn all(turn: usize) -> impl Iterator<Item = Self> {
-        let engines = [Engine::Breadth, Engine::Depth, Engine::Auto];
+        let engines = [EngineName::Breadth, EngineName::Depth, EngineName::Auto];
         let all = engines
             .into_iter()
             .flat_map(|engine| [(engine, false), (engine, true)]);
@@ -314,7 +313,9 @@ impl Way {
             check = check.depth(depth);
         }
         if self.engine.is_random() {
-            check = check.walks(20).depth(self.depth.unwrap_or(40));
+            let engine = Engine::from(self.engine).with(EngineOption::Walks(20));
+            let engine = engine.expect("it makes walks");
+            check = check.engine(engine).depth(self.depth.unwrap_or(40));
         }
         check.run()
     }
@@ -344,7 +345,7 @@ proptest! {
         let naive = graph.explore();
         for way in Way::all(turn) {
             let verdict = way.run(&graph);
-            let breadth = matches!(way.engine, Engine::Breadth | Engine::Auto);
+            let breadth = matches!(way.engine, EngineName::Breadth | EngineName::Auto);
             match (&naive.wrong, &naive.unreached, &verdict.outcome) {
                 (None, None, Outcome::Holds) => {
                     let counted = (verdict.states(), verdict.statistics.transitions);
@@ -416,7 +417,7 @@ proptest! {
     #[test]
     fn random_walks_find_only_what_happens_in_a_graph(graph in graph(), turn in 0..3_usize) {
         let naive = graph.explore();
-        for engine in [Engine::Random, Engine::Pct] {
+        for engine in [EngineName::Random, EngineName::Pct] {
             let way = Way { engine, threads: [1, 2, 4][turn], exact: false, depth: None };
             let verdict = way.run(&graph);
             prop_assert!(!verdict.holds(), "{way:?}: walks are no proof");
@@ -434,7 +435,7 @@ proptest! {
 
     #[test]
     fn twenty_runs_find_the_same_counterexample_in_a_graph(graph in graph()) {
-        for engine in [Engine::Breadth, Engine::Depth] {
+        for engine in [EngineName::Breadth, EngineName::Depth] {
             let mut first = None;
             for run in 0..20 {
                 let way = Way { engine, threads: [1, 2, 4][run % 3], exact: true, depth: None };

@@ -46,14 +46,16 @@ pub(crate) struct Explored {
 pub(crate) enum LeftOut {
     /// Executions longer than the depth bound.
     Deeper,
+    #[cfg_attr(
+        not(feature = "threads"),
+        expect(dead_code, reason = "nothing else runs executions without an end")
+    )]
     /// What comes behind an execution that was so long that it may have no end.
-    #[cfg(feature = "threads")]
     Endless {
-        /// What came up most often in the end.
-        at: crate::target::threads::describe::Haunts,
+        /// The places that came up most often in the end.
+        at: Places,
     },
     /// What a thread does that had to wait in a loop, though the loop ends by itself.
-    #[cfg(feature = "threads")]
     GaveUp {
         at: &'static std::panic::Location<'static>,
         /// How many turns would have to be followed.
@@ -67,8 +69,10 @@ pub(crate) enum LeftOut {
     Collision,
 }
 
+/// Up to two places in the source of the program.
+pub(crate) type Places = [Option<&'static std::panic::Location<'static>>; 2];
+
 /// An execution of threads that is longer than this without a bound on its depth may have no end.
-#[cfg(feature = "threads")]
 pub(crate) const LONGEST: u64 = 100_000;
 
 /// A successor whose `Hash` works; where it panics, the step fails.

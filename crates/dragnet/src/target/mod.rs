@@ -4,10 +4,26 @@ pub mod nodes;
 pub(crate) mod parts;
 #[cfg(feature = "threads")]
 pub(crate) mod threads;
+/// Without the feature there are no multithreaded programs.
+#[cfg(not(feature = "threads"))]
+pub(crate) mod threads {
+    /// The place of a loop, and how many turns would have to be followed.
+    type GaveUp = (&'static std::panic::Location<'static>, u32);
+
+    pub enum Moments {}
+
+    impl Moments {
+        pub(crate) fn gave_up(&self) -> Option<GaveUp> {
+            match *self {}
+        }
+    }
+}
 
 use std::sync::Arc;
 
-use crate::options::{Determinism, Engine};
+use crate::engine::{Breadth, Engine};
+use crate::named::named;
+use crate::options::Determinism;
 use crate::system::System;
 use crate::tables::Domain;
 use crate::trace::{Key, SavedState};
@@ -31,8 +47,13 @@ pub trait Target: Sized + 'static {
         state: &'a <Self::System as System>::State,
     ) -> Self::View<'a>;
 
-    /// What kind of target this is, in a word.
-    fn kind(&self) -> &'static str;
+    /// What kind of target this is.
+    fn kind(&self) -> TargetKind;
+
+    /// The name of its kind, as lists of systems show it.
+    fn kind_name(&self) -> &'static str {
+        self.kind().name()
+    }
 
     /// What bounds the system, a phrase each.
     fn bounds(&self) -> Vec<String> {
@@ -88,7 +109,7 @@ pub trait Target: Sized + 'static {
 
     /// The engine that explores it unless another one is asked for.
     fn preferred_engine(&self) -> Engine {
-        Engine::Breadth
+        Breadth::new().into()
     }
 
     /// Whether it is wrong that somebody waits and nothing can happen any more, without its being said.
@@ -96,10 +117,9 @@ pub trait Target: Sized + 'static {
         false
     }
 
-    /// The executions of a program with threads, if it is one.
-    #[cfg(feature = "threads")]
+    /// The executions of a multithreaded program, if it is one.
     #[doc(hidden)]
-    fn moments(_system: &Self::System) -> Option<&threads::Moments> {
+    fn multithreaded(_system: &Self::System) -> Option<&threads::Moments> {
         None
     }
 
@@ -108,6 +128,25 @@ pub trait Target: Sized + 'static {
         None
     }
 }
+
+/// What kind of target something is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum TargetKind {
+    /// A [`System`] itself.
+    Direct,
+    /// A [`Cluster`] of nodes.
+    Nodes,
+    /// A multithreaded program.
+    Threads,
+}
+
+named!(
+    TargetKind, "there is no kind of target",
+    Direct: "direct",
+    Nodes: "nodes",
+    Threads: "threads",
+);
 
 /// What a target is made ready for.
 pub struct Setting {
@@ -152,8 +191,8 @@ impl<S: System + 'static> Target for S {
         state
     }
 
-    fn kind(&self) -> &'static str {
-        "direct"
+    fn kind(&self) -> TargetKind {
+        TargetKind::Direct
     }
 }
 
@@ -173,8 +212,8 @@ impl<N: Node> Target for Cluster<N> {
         system.snapshot(state)
     }
 
-    fn kind(&self) -> &'static str {
-        "nodes"
+    fn kind(&self) -> TargetKind {
+        TargetKind::Nodes
     }
 
     fn bounds(&self) -> Vec<String> {

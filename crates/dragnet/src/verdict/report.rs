@@ -6,7 +6,7 @@ use std::time::Duration;
 use std::{env, fs};
 
 use super::{Counterexample, Style, Violation};
-use crate::options::{Engine, Reduction};
+use crate::engine::{EngineName, Reduction};
 use crate::step_guard;
 use crate::target::NodeWork;
 use crate::trace::{Fingerprint, Key, SavedState};
@@ -24,11 +24,11 @@ pub struct Verdict {
     /// What may be wrong and could not be decided, a sentence each: data races that an `Arc` of `std` may prevent.
     pub warnings: Vec<String>,
     /// How the space was walked.
-    pub engine: Engine,
+    pub engine: EngineName,
     /// An engine that may get further, where this one was cut short.
-    pub suggestion: Option<Engine>,
+    pub suggestion: Option<EngineName>,
     /// Which engine the verdict is from: another one only where `engine` leaves that open.
-    pub decided_by: Engine,
+    pub decided_by: EngineName,
     /// How many threads walked it.
     pub threads: usize,
     /// The last state of the counterexample, or the first state where there is none, if that was asked for.

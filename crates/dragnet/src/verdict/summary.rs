@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::turns::{Telling, Turns};
 use super::{Counterexample, Outcome, ScheduleWork, Verdict};
-use crate::options::Engine;
+use crate::engine::EngineName;
 use crate::trace::Step;
 
 /// Whether colours may be used.
@@ -106,7 +106,7 @@ impl Verdict {
             None => "",
         };
         let first = match self.engine {
-            Engine::Auto => format!(" ({} was first)", self.decided_by),
+            EngineName::Auto => format!(" ({} was first)", self.decided_by),
             _ => String::new(),
         };
         if let Some(work) = statistics.schedules {

@@ -3,11 +3,12 @@
 use std::panic::{AssertUnwindSafe, catch_unwind, panic_any};
 use std::sync::Mutex as Uncontrolled;
 
+use dragnet::engine::{Dpor, Reduction};
 use dragnet::sync::atomic::{AtomicU32, Ordering::Relaxed, Ordering::SeqCst};
 use dragnet::sync::mpsc::channel;
 use dragnet::sync::{Arc, Condvar, Mutex, RwLock};
 use dragnet::time::{Duration, Instant};
-use dragnet::{Reduction, Threads, thread};
+use dragnet::{Threads, thread};
 
 use crate::check;
 use crate::interpret::OnPurpose;
@@ -185,7 +186,7 @@ fn who_drops_an_arc_last_is_not_explored() {
             drop(one);
             other.join().unwrap();
         };
-        let check = check(Threads::new(program)).reduction(reduction);
+        let check = check(Threads::new(program)).engine(Dpor::new().reduction(reduction));
         let verdict = check.threads(1).run();
         verdict.assert_holds();
         verdict.statistics.schedules.unwrap().executions

@@ -12,7 +12,8 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::sync::{Arc, Mutex, Once};
 use std::time::Duration;
 
-use dragnet::{Check, Control, Outcome as Verdict, Reduction, Threads, ViolationKind};
+use dragnet::engine::{Dpor, Reduction};
+use dragnet::{Check, Control, Outcome as Verdict, Threads, ViolationKind};
 
 use interpret::{OnPurpose, Outcome, ours, real};
 use plan::{Draw, Plan};
@@ -65,7 +66,9 @@ fn explored(plan: &Plan, reduction: Reduction, most: usize) -> Option<HashSet<Ou
     let threads = threads
         .panics_are_fine()
         .spurious_wakeups(plan.spurious_wakeups());
-    let check = check(threads).reduction(reduction).threads(1);
+    let check = check(threads)
+        .engine(Dpor::new().reduction(reduction))
+        .threads(1);
     let verdict = check.run_under(&control);
     match verdict.outcome {
         Verdict::Holds => Some(std::mem::take(&mut outcomes.lock().unwrap())),

@@ -3,9 +3,8 @@
 
 use std::time::Duration;
 
-use dragnet::{
-    Check, Cluster, Context, Engine, Network, Node, NodeId, Outcome, Pruning, Timer, partitions,
-};
+use dragnet::engine::{EngineName, Local, Pruning};
+use dragnet::{Check, Cluster, Context, Network, Node, NodeId, Outcome, Timer, partitions};
 
 use crate::limits::refusal;
 use crate::table::{Rows, Send, rows, table};
@@ -70,7 +69,7 @@ fn a_step_of_a_history_sends_as_many_messages_as_are_counted_or_none_is_judged()
     let outcome = |messages| {
         let check = Check::new(Cluster::new(2, move |_| Flood { messages }));
         let check = check.always_for_each("all is well", |_| true);
-        let check = check.engine(Engine::Local).pruning(Pruning::Refined);
+        let check = check.engine(Local::new().pruning(Pruning::Refined));
         check.run().outcome
     };
     assert_eq!(outcome(65_535), Outcome::Holds);
@@ -127,7 +126,7 @@ fn sixty_four_nodes_and_sixteen_with_partitions_are_the_most() {
         check.always_for_each("all is well", |_| true)
     };
     for (nodes, faults) in [(64, partitions(0)), (16, partitions(1))] {
-        for engine in [Engine::Breadth, Engine::Local] {
+        for engine in [EngineName::Breadth, EngineName::Local] {
             let verdict = check(nodes, faults).engine(engine).run();
             assert!(verdict.violation().is_none(), "{verdict}");
         }

@@ -2,10 +2,8 @@
 
 use std::time::Duration;
 
-use dragnet::{
-    Check, Cluster, Context, Engine, Faults, Network, Node, NodeId, Pruning, Timer, crashes,
-    restarts,
-};
+use dragnet::engine::{Local, Pruning};
+use dragnet::{Check, Cluster, Context, Faults, Network, Node, NodeId, Timer, crashes, restarts};
 
 use crate::table::{Cancel, Rows, Send, Set, Text, rows, table};
 use crate::verdicts::{
@@ -226,7 +224,7 @@ fn what_is_sent_on_a_timer_for_ever_does_not_keep_a_search_of_local_states_from_
     for level in [Pruning::Plain, Pruning::Coarse, Pruning::Adaptive] {
         let check = never_bad(table(2, ROWS))
             .reachable_for_some("a pong is heard", |node| node.state() == Some(&"heard"));
-        let check = check.engine(Engine::Local).pruning(level);
+        let check = check.engine(Local::new().pruning(level));
         check.time(Duration::from_secs(20)).run().assert_holds();
     }
 }

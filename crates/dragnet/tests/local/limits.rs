@@ -3,9 +3,10 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
+use dragnet::engine::{EngineName, Local, Pruning};
 use dragnet::{
-    Check, Cluster, Context, Engine, Failure, Network, Node, NodeId, Outcome, Pruning, System,
-    Target, Timer, Verdict, ViolationKind, crashes, duplicates, partitions,
+    Check, Cluster, Context, Failure, Network, Node, NodeId, Outcome, System, Target, Timer,
+    Verdict, ViolationKind, crashes, duplicates, partitions,
 };
 
 use crate::table::{Cancel, Rows, Send, Set, Text, rows, table};
@@ -39,13 +40,13 @@ fn names_engines_that_can(refusal: &str) {
 fn deadlock_is_not_judged_node_by_node_and_auto_finds_it() {
     // Node 0 waits for an answer to its call for ever.
     let check = || Check::new(table(1, &[]).calls(0, ["go"])).deadlock_free();
-    let refused = refusal(check().engine(Engine::Local));
+    let refused = refusal(check().engine(EngineName::Local));
     assert!(
         refused.starts_with("`deadlock` looks at what is in flight"),
         "{refused}"
     );
     names_engines_that_can(&refused);
-    let verdict = check().engine(Engine::Auto).run();
+    let verdict = check().engine(EngineName::Auto).run();
     let violation = verdict.violation().expect("nobody answers");
     assert!(matches!(violation.kind, ViolationKind::Deadlock(_)));
 }
@@ -56,20 +57,20 @@ fn messages_are_not_judged_node_by_node_and_auto_judges_them() {
         Check::new(table(2, GREETING))
             .always_with_messages("the line is silent", |_, messages| messages.is_empty())
     };
-    let refused = refusal(check().engine(Engine::Local));
+    let refused = refusal(check().engine(EngineName::Local));
     assert!(
         refused.starts_with("`the line is silent` looks at"),
         "{refused}"
     );
     names_engines_that_can(&refused);
-    let verdict = check().engine(Engine::Auto).run();
+    let verdict = check().engine(EngineName::Auto).run();
     assert_eq!(verdict.violation().unwrap().property, "the line is silent");
     let wanted = || {
         Check::new(table(2, GREETING))
             .reachable_with_messages("the line is silent", |_, messages| messages.is_empty())
     };
-    names_engines_that_can(&refusal(wanted().engine(Engine::Local)));
-    wanted().engine(Engine::Auto).run().assert_holds();
+    names_engines_that_can(&refusal(wanted().engine(EngineName::Local)));
+    wanted().engine(EngineName::Auto).run().assert_holds();
 }
 
 /// Counts to three, and is no cluster.
@@ -97,11 +98,11 @@ impl System for Three {
 #[test]
 fn a_direct_system_has_no_nodes_and_auto_checks_it() {
     let check = |most| Check::new(Three).always("small", move |state| *state <= most);
-    let refused = refusal(check(3).engine(Engine::Local));
+    let refused = refusal(check(3).engine(EngineName::Local));
     assert!(refused.contains("this is no cluster"), "{refused}");
     names_engines_that_can(&refused);
-    check(3).engine(Engine::Auto).run().assert_holds();
-    let verdict = check(2).engine(Engine::Auto).run();
+    check(3).engine(EngineName::Auto).run().assert_holds();
+    let verdict = check(2).engine(EngineName::Auto).run();
     assert_eq!(verdict.counterexample().unwrap().len(), 3);
 }
 
@@ -131,7 +132,7 @@ fn a_projection_that_fails_is_a_violation_even_where_nobody_else_has_anything() 
 fn a_cluster_of_nobody_is_judged_as_well() {
     let check =
         || Check::new(table(0, &[])).always("somebody is there", |all| all.nodes().count() > 0);
-    for engine in [Engine::Breadth, Engine::Local, Engine::Auto] {
+    for engine in [EngineName::Breadth, EngineName::Local, EngineName::Auto] {
         assert!(
             check().engine(engine).run().violation().is_some(),
             "{engine}"
@@ -182,7 +183,7 @@ fn nothing_is_told_that_takes_more_steps_than_allowed() {
     };
     for level in Pruning::ALL {
         let within = |steps| {
-            let check = check().engine(Engine::Local).pruning(level);
+            let check = check().engine(Local::new().pruning(level));
             check.depth(steps).run()
         };
         for steps in [1, 2] {
@@ -198,10 +199,10 @@ fn with_depth_bound<N: Node>(
     check: impl Fn() -> Check<Cluster<N>>,
     bound: u64,
 ) -> Vec<(String, Verdict)> {
-    let engines = [Engine::Breadth, Engine::Depth, Engine::Auto];
+    let engines = [EngineName::Breadth, EngineName::Depth, EngineName::Auto];
     let engines = engines.map(|engine| (engine.to_string(), check().engine(engine)));
     let levels = Pruning::ALL.map(|level| {
-        let check = check().engine(Engine::Local).pruning(level);
+        let check = check().engine(Local::new().pruning(level));
         (level.to_string(), check)
     });
     let checks = engines.into_iter().chain(levels);

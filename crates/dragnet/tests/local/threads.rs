@@ -1,6 +1,7 @@
 //! What is found does not depend on who looks for it.
 
-use dragnet::{Check, Cluster, Context, Engine, Node, NodeId, Pruning};
+use dragnet::engine::{Local, Pruning};
+use dragnet::{Check, Cluster, Context, Node, NodeId};
 
 use crate::verdicts::trace_of;
 
@@ -30,8 +31,10 @@ impl Node for Collector {
 fn same_whatever_the_threads(check: impl Fn() -> Check<Cluster<Collector>>) {
     for level in Pruning::ALL {
         let found = |threads| {
-            let check = check().named("collectors").engine(Engine::Local);
-            check.pruning(level).threads(threads).run()
+            let check = check()
+                .named("collectors")
+                .engine(Local::new().pruning(level));
+            check.threads(threads).run()
         };
         let alone = found(1);
         let trace = trace_of(&alone).expect("it is violated");

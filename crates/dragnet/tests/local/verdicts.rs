@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use dragnet::{Check, Cluster, Engine, Node, Outcome, Pruning, Trace, Verdict, ViolationKind};
+use dragnet::engine::{EngineName, Local, Pruning};
+use dragnet::{Check, Cluster, Node, Outcome, Trace, Verdict, ViolationKind};
 
 use crate::table::Table;
 
@@ -78,10 +79,10 @@ pub fn at_every_level<N: Node>(
         let check = check().named("system");
         check.time(Duration::from_secs(20)).memory(2 << 30)
     };
-    let breadth = check().engine(Engine::Breadth).threads(1).run();
+    let breadth = check().engine(EngineName::Breadth).threads(1).run();
     for &level in levels {
         let local = |threads| {
-            let check = check().engine(Engine::Local).pruning(level);
+            let check = check().engine(Local::new().pruning(level));
             check.threads(threads).run()
         };
         let (one, two) = (local(1), local(2));
@@ -114,8 +115,7 @@ pub fn nothing_impossible_is_made(cluster: impl Fn() -> Cluster<Table>) {
     let breadth = never_bad(cluster()).run();
     breadth.assert_holds();
     let refined = never_bad(cluster())
-        .engine(Engine::Local)
-        .pruning(Pruning::Refined)
+        .engine(Local::new().pruning(Pruning::Refined))
         .run();
     let possible = breadth.statistics.nodes.map(|nodes| nodes.local_states);
     let made = refined.statistics.local.map(|local| local.local_states);

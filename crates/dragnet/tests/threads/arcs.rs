@@ -2,10 +2,11 @@
 
 use dragnet::arc::{Arc, Weak, unsize};
 use dragnet::cell::UnsafeCell;
+use dragnet::engine::{Dpor, Reduction};
 use dragnet::sync::atomic::AtomicU32;
 use dragnet::sync::atomic::Ordering::{Relaxed, SeqCst};
 use dragnet::sync::mpsc;
-use dragnet::{Check, Reduction, Threads, Verdict, thread};
+use dragnet::{Check, Threads, Verdict, thread};
 
 use crate::described;
 
@@ -283,7 +284,7 @@ fn nobody_owns_a_value_that_is_being_made() {
         .run()
         .assert_holds();
     Check::new(Threads::new(owners))
-        .reduction(Reduction::None)
+        .engine(Dpor::new().reduction(Reduction::None))
         .run()
         .assert_holds();
     let alone = verdict(|| {

@@ -5,6 +5,7 @@ use std::future::{pending, poll_fn};
 use std::sync::Mutex as RealMutex;
 use std::task::{Poll, Waker};
 
+use dragnet::engine::{Dpor, EngineName, Reduction};
 use dragnet::future::{
     Either, Elapsed, TrySendError, block_on, bounded, channel, join, join_all, oneshot, select,
     select_all, sleep, spawn, timeout, yield_now,
@@ -12,7 +13,7 @@ use dragnet::future::{
 use dragnet::sync::atomic::{AtomicBool, AtomicU32, Ordering::SeqCst};
 use dragnet::sync::{Arc, Mutex};
 use dragnet::time::{Duration, Instant};
-use dragnet::{Check, Engine, Outcome, Reduction, Threads, Verdict, ViolationKind, thread};
+use dragnet::{Check, Outcome, Threads, Verdict, ViolationKind, thread};
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -93,11 +94,11 @@ fn an_update_that_is_lost_between_two_awaits_is_found_by_every_reduction_and_eng
         }))
     };
     for reduction in Reduction::ALL {
-        let verdict = check().reduction(reduction).run();
+        let verdict = check().engine(Dpor::new().reduction(reduction)).run();
         let described = verdict.violation().expect("it can be lost").describe();
         assert!(described.contains("an update is lost"), "{described}");
     }
-    for engine in [Engine::Breadth, Engine::Random] {
+    for engine in [EngineName::Breadth, EngineName::Random] {
         let verdict = check().engine(engine).run();
         assert!(verdict.violation().is_some(), "{engine}: {verdict}");
     }
@@ -113,10 +114,10 @@ fn whoever_awaits_a_task_looks_before_or_after_its_end() {
         }))
     };
     for reduction in [Reduction::Sleep, Reduction::Source, Reduction::Optimal] {
-        let verdict = check().reduction(reduction).run();
+        let verdict = check().engine(Dpor::new().reduction(reduction)).run();
         assert_eq!(executions(&verdict), 2, "{reduction}");
     }
-    assert!(executions(&check().reduction(Reduction::None).run()) > 2);
+    assert!(executions(&check().engine(Dpor::new().reduction(Reduction::None)).run()) > 2);
 }
 
 #[test]
@@ -145,7 +146,9 @@ fn a_message_in_a_while_comes_in_time_or_does_not_in_five_ways() {
         });
     };
     for reduction in [Reduction::Sleep, Reduction::Source, Reduction::Optimal] {
-        let verdict = Check::new(Threads::new(program)).reduction(reduction).run();
+        let verdict = Check::new(Threads::new(program))
+            .engine(Dpor::new().reduction(reduction))
+            .run();
         assert_eq!(executions(&verdict), 5, "{reduction}");
     }
 }
@@ -235,8 +238,11 @@ fn a_wake_up_that_a_future_by_hand_loses_is_a_deadlock() {
         }))
     };
     for reduction in Reduction::ALL {
-        waits(true).reduction(reduction).run().assert_holds();
-        let described = deadlock(&waits(false).reduction(reduction).run());
+        waits(true)
+            .engine(Dpor::new().reduction(reduction))
+            .run()
+            .assert_holds();
+        let described = deadlock(&waits(false).engine(Dpor::new().reduction(reduction)).run());
         assert!(described.contains("somebody to unpark it"), "{described}");
     }
 }
@@ -366,7 +372,7 @@ fn a_task_that_asks_again_and_again_has_an_end_of_schedules() {
     let all: BTreeSet<u64> = [Reduction::Sleep, Reduction::Source, Reduction::Optimal]
         .into_iter()
         .map(|reduction| {
-            let verdict = check().reduction(reduction).run();
+            let verdict = check().engine(Dpor::new().reduction(reduction)).run();
             executions(&verdict)
         })
         .collect();
@@ -615,7 +621,7 @@ fn every_reduction_runs_the_same_classes() {
     ];
     for (name, program) in programs {
         let run = |reduction| {
-            let check = Check::new(Threads::new(program)).reduction(reduction);
+            let check = Check::new(Threads::new(program)).engine(Dpor::new().reduction(reduction));
             executions(&check.run())
         };
         let classes = run(Reduction::Sleep);

@@ -1,9 +1,10 @@
 //! Panics, stacks that are full and threads that block: a check outlives them.
 
+use dragnet::engine::{Dpor, EngineName, Reduction};
 use dragnet::sync::atomic::{AtomicU32, Ordering::SeqCst};
 use dragnet::sync::{Arc, Mutex};
 use dragnet::time::Duration;
-use dragnet::{Check, Engine, Outcome, Reduction, Threads, ViolationKind, thread};
+use dragnet::{Check, Outcome, Threads, ViolationKind, thread};
 
 use crate::described;
 
@@ -31,7 +32,7 @@ fn what_panics_when_it_is_dropped_does_not_end_the_checker() {
             std::mem::forget(fussy);
         }))
     };
-    for engine in [Engine::Schedules, Engine::Breadth] {
+    for engine in [EngineName::Dpor, EngineName::Breadth] {
         let verdict = check().engine(engine).run();
         let violation = verdict.violation().expect("both wait");
         assert!(matches!(violation.kind, ViolationKind::Deadlock(_)));
@@ -284,7 +285,7 @@ fn whether_a_lock_is_poisoned_depends_on_who_comes_first() {
     };
     for reduction in [Reduction::None, Reduction::Source, Reduction::Optimal] {
         let threads = Threads::new(program).panics_are_fine();
-        let told = described(Check::new(threads).reduction(reduction));
+        let told = described(Check::new(threads).engine(Dpor::new().reduction(reduction)));
         assert!(told.contains("it was poisoned"), "{told}");
     }
 }

@@ -1,10 +1,11 @@
 //! Programs with threads, and what a check says of them.
 
 use dragnet::cell::UnsafeCell;
+use dragnet::engine::{Dpor, Engine, EngineName, Pct, Random, Reduction};
 use dragnet::sync::atomic::{AtomicU32, Ordering::SeqCst};
 use dragnet::sync::{Arc, Condvar, Mutex};
 use dragnet::time::{Duration, Instant};
-use dragnet::{Check, Engine, Outcome, Reduction, Threads, ViolationKind, thread};
+use dragnet::{Check, Outcome, Threads, ViolationKind, thread};
 
 /// Two threads add one each; what one adds between the other's look and write is lost.
 fn lost_update() {
@@ -53,7 +54,7 @@ fn opposite_locks() {
 fn a_lost_update_is_found_by_every_engine_and_every_reduction() {
     for reduction in Reduction::ALL {
         let check = || Check::new(Threads::new(lost_update)).named("lost update");
-        let verdict = check().reduction(reduction).run();
+        let verdict = check().engine(Dpor::new().reduction(reduction)).run();
         let violation = verdict.violation().expect("an update can be lost");
         let ViolationKind::Failure(failure) = &violation.kind else {
             panic!("{violation:?}");
@@ -63,8 +64,8 @@ fn a_lost_update_is_found_by_every_engine_and_every_reduction() {
         let replay = check().replay(&counterexample.trace).unwrap();
         assert_eq!(replay.property, "panic");
     }
-    for engine in Engine::ALL {
-        if engine == Engine::Local {
+    for engine in EngineName::ALL {
+        if engine == EngineName::Local {
             continue;
         }
         let verdict = Check::new(Threads::new(lost_update)).engine(engine).run();
@@ -74,7 +75,7 @@ fn a_lost_update_is_found_by_every_engine_and_every_reduction() {
 
 #[test]
 fn what_is_right_holds_with_every_engine_that_can_prove_it() {
-    for engine in [Engine::Breadth, Engine::Depth, Engine::Schedules] {
+    for engine in [EngineName::Breadth, EngineName::Depth, EngineName::Dpor] {
         Check::new(Threads::new(fixed_update))
             .engine(engine)
             .run()
@@ -161,7 +162,9 @@ fn a_lost_notification_is_found_where_threads_may_wake_up_spuriously() {
     for times in 0..3 {
         for reduction in Reduction::ALL {
             let threads = Threads::new(program).spurious_wakeups(times);
-            let verdict = Check::new(threads).reduction(reduction).run();
+            let verdict = Check::new(threads)
+                .engine(Dpor::new().reduction(reduction))
+                .run();
             let violation = verdict.violation();
             let is_deadlock =
                 violation.is_some_and(|found| matches!(found.kind, ViolationKind::Deadlock(_)));
@@ -383,15 +386,12 @@ fn a_thread_that_is_left_behind_is_named() {
 fn what_takes_an_interruption_is_not_found_without_one() {
     let check = |preemptions| {
         Check::new(Threads::new(lost_update))
-            .preemptions(preemptions)
+            .engine(Dpor::new().preemptions(preemptions))
             .run()
     };
     let without = check(0);
     assert_eq!(without.outcome, Outcome::Holds);
-    assert_eq!(
-        without.within,
-        ["at most 0 interruptions of threads that could go on"]
-    );
+    assert_eq!(without.within, ["at most 0 preemptions"]);
     assert!(check(1).violation().is_some());
 }
 
@@ -501,7 +501,7 @@ fn who_is_last_to_drop_what_is_shared_may_do_more_than_was_planned() {
         Reduction::Optimal,
     ] {
         for workers in [1, 2] {
-            let check = Check::new(Threads::new(program)).reduction(reduction);
+            let check = Check::new(Threads::new(program)).engine(Dpor::new().reduction(reduction));
             let verdict = check.threads(workers).run();
             assert_eq!(verdict.outcome, Outcome::Holds, "{reduction}: {verdict}");
         }
@@ -530,17 +530,13 @@ fn long_work() {
 
 #[test]
 fn priorities_find_what_takes_long_without_an_interruption() {
-    let check = |engine| {
-        Check::new(Threads::new(long_work))
-            .engine(engine)
-            .walks(200)
-    };
-    let evenly = check(Engine::Random).run();
+    let check = |engine: Engine| Check::new(Threads::new(long_work)).engine(engine);
+    let evenly = check(Random::new().walks(200).into()).run();
     assert!(evenly.violation().is_none(), "{evenly}");
-    let by_priorities = check(Engine::Pct).run();
+    let by_priorities = check(Pct::new().walks(200).into()).run();
     assert!(by_priorities.violation().is_some(), "{by_priorities}");
     // Without a change of priorities nobody is interrupted.
-    let uninterrupted = check(Engine::Pct).priority_changes(0).run();
+    let uninterrupted = check(Pct::new().walks(200).priority_changes(0).into()).run();
     assert!(uninterrupted.violation().is_none(), "{uninterrupted}");
 }
 
@@ -549,8 +545,8 @@ fn walks_by_priorities_are_the_same_with_any_number_of_workers() {
     let walk = |workers| {
         let check = Check::new(Threads::new(alternating))
             .named("alternating")
-            .engine(Engine::Pct);
-        let verdict = check.priority_changes(8).threads(workers).run();
+            .engine(Pct::new().priority_changes(8));
+        let verdict = check.threads(workers).run();
         let found = verdict.counterexample().expect("they can take turns");
         serde_json::to_string(&found.trace).unwrap()
     };
@@ -619,12 +615,13 @@ fn the_first_choice_or_timeout_of_a_thread_is_not_forgotten() {
         sender.join().unwrap();
     };
     for program in [chosen as fn(), in_time] {
-        for engine in [Engine::Breadth, Engine::Depth, Engine::Schedules] {
+        for engine in [EngineName::Breadth, EngineName::Depth, EngineName::Dpor] {
             let verdict = Check::new(Threads::new(program)).engine(engine).run();
             assert!(verdict.violation().is_some(), "{engine}: {verdict}");
         }
         for preemptions in [0, 1, 99] {
-            let check = Check::new(Threads::new(program)).preemptions(preemptions);
+            let check =
+                Check::new(Threads::new(program)).engine(Dpor::new().preemptions(preemptions));
             let verdict = check.run();
             assert!(verdict.violation().is_some(), "{preemptions}: {verdict}");
         }
@@ -649,7 +646,7 @@ fn what_is_wrong_within_a_bound_on_depth_is_found_with_every_reduction() {
     };
     for reduction in Reduction::ALL {
         for workers in [1, 2] {
-            let check = Check::new(Threads::new(program)).reduction(reduction);
+            let check = Check::new(Threads::new(program)).engine(Dpor::new().reduction(reduction));
             let verdict = check.depth(6).threads(workers).run();
             let found = verdict.counterexample();
             let found = found.unwrap_or_else(|| panic!("{reduction}: {verdict}"));

@@ -83,8 +83,9 @@ fn what_outlives_an_execution_is_refused_by_name() {
 fn a_program_that_comes_to_something_else_when_it_is_run_again_is_refused() {
     use std::sync::atomic::AtomicU32 as RealU32;
 
+    use dragnet::Check;
+    use dragnet::engine::{Dpor, Reduction};
     use dragnet::sync::atomic::{AtomicU32, Ordering::SeqCst};
-    use dragnet::{Check, Reduction};
 
     for reduction in [
         Reduction::None,
@@ -105,7 +106,9 @@ fn a_program_that_comes_to_something_else_when_it_is_run_again_is_refused() {
             values[1].load(SeqCst);
             other.join().unwrap();
         };
-        let verdict = Check::new(Threads::new(program)).reduction(reduction).run();
+        let verdict = Check::new(Threads::new(program))
+            .engine(Dpor::new().reduction(reduction))
+            .run();
         let Outcome::Inconclusive(why) = &verdict.outcome else {
             panic!("{reduction}: {verdict}");
         };
@@ -117,7 +120,7 @@ fn a_program_that_comes_to_something_else_when_it_is_run_again_is_refused() {
 fn a_program_that_is_not_deterministic_is_noticed_where_interruptions_are_counted() {
     use std::sync::atomic::AtomicU32 as RealU32;
 
-    use dragnet::Reduction;
+    use dragnet::engine::{Dpor, Reduction};
     use dragnet::sync::atomic::{AtomicU32, Ordering::SeqCst};
 
     let runs = RealU32::new(0);
@@ -136,8 +139,9 @@ fn a_program_that_is_not_deterministic_is_noticed_where_interruptions_are_counte
             other.join().unwrap();
         }
     };
-    let check = Check::new(Threads::new(program)).reduction(Reduction::None);
-    let verdict = check.preemptions(1).threads(1).run();
+    let engine = Dpor::new().reduction(Reduction::None).preemptions(1);
+    let check = Check::new(Threads::new(program)).engine(engine);
+    let verdict = check.threads(1).run();
     let Outcome::Inconclusive(why) = &verdict.outcome else {
         panic!("{verdict}");
     };

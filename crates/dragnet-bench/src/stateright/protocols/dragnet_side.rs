@@ -1,6 +1,7 @@
 //! How a check is searched with Dragnet.
 
-use dragnet::{Check, Engine, Target};
+use dragnet::engine::EngineName;
+use dragnet::{Check, Target};
 
 use crate::stateright::search::{Order, Search};
 
@@ -10,8 +11,8 @@ use crate::stateright::search::{Order, Search};
 /// When a property does not hold.
 pub fn states<T: Target>(check: Check<T>, search: Search) -> u64 {
     let engine = match search.order {
-        Order::Breadth => Engine::Breadth,
-        Order::Depth => Engine::Depth,
+        Order::Breadth => EngineName::Breadth,
+        Order::Depth => EngineName::Depth,
     };
     let verdict = check.engine(engine).threads(search.threads).run();
     verdict.assert_holds();

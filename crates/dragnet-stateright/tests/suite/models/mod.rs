@@ -12,7 +12,8 @@ pub mod two_phase;
 use std::collections::HashSet;
 use std::hash::Hash;
 
-use dragnet::{Check, Engine, Target};
+use dragnet::engine::EngineName;
+use dragnet::{Check, Target};
 use stateright::Model;
 
 /// Every state of a model, found in the plainest way: Stateright's rules, whole states. `None` if there are more than
@@ -40,7 +41,7 @@ where
 /// Asserts that the space of a check has this many states, breadth and depth first, on one thread and on two.
 #[track_caller]
 pub fn assert_states<T: Target>(check: impl Fn() -> Check<T>, expected: u64) {
-    for engine in [Engine::Breadth, Engine::Depth] {
+    for engine in [EngineName::Breadth, EngineName::Depth] {
         for threads in [1, 2] {
             let verdict = check().engine(engine).threads(threads).run();
             verdict.assert_holds();

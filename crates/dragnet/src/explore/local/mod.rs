@@ -27,7 +27,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use super::limits::Gauge;
 use super::walk::{Explored, LeftOut};
-use crate::options::Pruning;
+use crate::engine::Pruning;
 use crate::tables::Domain;
 use crate::target::parts::{Beginning, Parts};
 use crate::verdict::LocalWork;

@@ -30,9 +30,9 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use super::limits::Gauge;
-use super::walk::LONGEST;
-use crate::options::Reduction;
-use crate::target::threads::describe::{Haunts, haunts};
+use super::walk::{LONGEST, Places};
+use crate::engine::Reduction;
+use crate::target::threads::describe::most_frequent_places;
 use crate::target::threads::executor::{Director, Executor, Finish, Program, Taken, Transition};
 use crate::target::threads::lost;
 use crate::target::threads::operation::{Action, ThreadId};
@@ -61,7 +61,7 @@ pub(crate) struct Explored {
     /// Whether executions longer than allowed were cut.
     pub(crate) cut_deeper: bool,
     /// Where one was in the end that was so long that it may have none.
-    pub(crate) endless_at: Option<Haunts>,
+    pub(crate) endless_at: Option<Places>,
     /// Whether too many executions came to nothing, or one could not be run as it was planned, and it was left at that.
     is_futile: bool,
     /// Whether a thread had to wait because it went round without seeing anything new.
@@ -422,7 +422,7 @@ impl Schedules<'_> {
         explored.scheduling_points += state.events.len() as u64;
         explored.cut_deeper |= too_long;
         if is_endless {
-            explored.endless_at = Some(haunts(&state));
+            explored.endless_at = Some(most_frequent_places(&state));
         }
         if blocked {
             explored.blocked_executions += 1;

@@ -136,8 +136,9 @@ impl<N: Node> Nodes<N> {
 mod tests {
     use std::time::Duration;
 
+    use crate::engine::{Local, Pruning};
     use crate::target::nodes::*;
-    use crate::{Check, Engine, Outcome, Pruning, panics};
+    use crate::{Check, Outcome, panics};
 
     /// Meets a limit of the checker when its timer runs out.
     struct Limited;
@@ -161,8 +162,9 @@ mod tests {
     fn a_limit_in_a_handler_ends_a_local_search_and_the_step_is_named() {
         for pruning in Pruning::ALL {
             for threads in [1, 2] {
-                let check = Check::new(Cluster::new(2, |_| Limited)).engine(Engine::Local);
-                let verdict = check.pruning(pruning).threads(threads).run();
+                let check =
+                    Check::new(Cluster::new(2, |_| Limited)).engine(Local::new().pruning(pruning));
+                let verdict = check.threads(threads).run();
                 let why = "Limited 0 timer soon runs out: too much of something";
                 assert_eq!(verdict.outcome, Outcome::Inconclusive(why.to_owned()));
             }

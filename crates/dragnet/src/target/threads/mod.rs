@@ -29,8 +29,8 @@ use std::panic::Location;
 use std::time::Duration;
 
 use super::nodes::{FaultKind, Faults};
-use super::{Setting, Target};
-use crate::options::Engine;
+use super::{Setting, Target, TargetKind};
+use crate::engine::{Dpor, Engine};
 pub(crate) use moments::lost;
 pub use moments::{Moment, Moments, Turn};
 use operation::Action;
@@ -225,8 +225,8 @@ impl Target for Threads {
         state
     }
 
-    fn kind(&self) -> &'static str {
-        "threads"
+    fn kind(&self) -> TargetKind {
+        TargetKind::Threads
     }
 
     fn bounds(&self) -> Vec<String> {
@@ -264,14 +264,14 @@ impl Target for Threads {
     }
 
     fn preferred_engine(&self) -> Engine {
-        Engine::Schedules
+        Dpor::new().into()
     }
 
     fn must_not_deadlock(&self) -> bool {
         true
     }
 
-    fn moments(system: &Moments) -> Option<&Moments> {
+    fn multithreaded(system: &Moments) -> Option<&Moments> {
         Some(system)
     }
 }

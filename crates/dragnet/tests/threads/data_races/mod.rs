@@ -8,10 +8,11 @@ mod slab;
 mod through_an_arc;
 
 use dragnet::cell::UnsafeCell;
+use dragnet::engine::{Dpor, Engine, EngineName, Pct, Random, Reduction};
 use dragnet::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release, SeqCst};
 use dragnet::sync::atomic::{AtomicPtr, AtomicU32, AtomicUsize, Ordering, fence};
 use dragnet::sync::{Arc, Barrier, Condvar, Mutex, Once, RwLock, mpsc};
-use dragnet::{Check, Engine, Reduction, Threads, Verdict, thread};
+use dragnet::{Check, Threads, Verdict, thread};
 
 /// Data that is checked, and what says who may come to it.
 #[derive(Default)]
@@ -58,19 +59,25 @@ fn checks(threads: impl Fn() -> Threads) -> Vec<(String, Check<Threads>)> {
         Reduction::Optimal,
     ] {
         for workers in [1, 2] {
-            let check = new().reduction(reduction).threads(workers);
+            let check = new()
+                .engine(Dpor::new().reduction(reduction))
+                .threads(workers);
             checks.push((format!("{reduction}, {workers} workers"), check));
         }
     }
     for preemptions in [1, 2] {
-        let check = new().preemptions(preemptions);
+        let check = new().engine(Dpor::new().preemptions(preemptions));
         checks.push((format!("{preemptions} preemptions"), check));
     }
-    for engine in [Engine::Random, Engine::Pct] {
-        let check = new().engine(engine).walks(500).seed(1);
+    let walks = [
+        Engine::from(Random::new().walks(500).seed(1)),
+        Pct::new().walks(500).seed(1).into(),
+    ];
+    for engine in walks {
+        let check = new().engine(engine);
         checks.push((engine.to_string(), check));
     }
-    for engine in [Engine::Breadth, Engine::Depth] {
+    for engine in [EngineName::Breadth, EngineName::Depth] {
         checks.push((engine.to_string(), new().engine(engine)));
     }
     checks

@@ -1,8 +1,9 @@
 //! Threads that change something in each turn.
 
+use dragnet::engine::{Dpor, EngineName, Reduction};
 use dragnet::sync::Arc;
 use dragnet::sync::atomic::{AtomicU32, Ordering::SeqCst};
-use dragnet::{Check, Engine, Outcome, Reduction, Threads, thread};
+use dragnet::{Check, Outcome, Threads, thread};
 
 #[test]
 fn an_execution_without_end_is_no_hang() {
@@ -53,7 +54,7 @@ fn a_violation_beside_busy_threads_replays_where_nothing_is_known_of_loops() {
         }
         assert_eq!(shared[2].load(SeqCst), 2, "an update is lost");
     }
-    for engine in [Engine::Schedules, Engine::Random] {
+    for engine in [EngineName::Dpor, EngineName::Random] {
         let check = || Check::new(Threads::new(main)).engine(engine);
         let verdict = check().run();
         let violation = verdict.violation().expect("an update is lost");
@@ -236,7 +237,7 @@ fn threads_that_change_something_until_they_are_stopped_have_an_end_of_schedules
     for (what, main) in busy() {
         for reduction in [Reduction::Source, Reduction::Optimal] {
             let verdict = Check::new(Threads::new(move || main(true)))
-                .reduction(reduction)
+                .engine(Dpor::new().reduction(reduction))
                 .run();
             assert!(verdict.holds(), "{what}: {verdict}");
             println!("{what}: {verdict}");
@@ -307,7 +308,7 @@ fn several_workers_learn_the_same_of_a_loop_as_one() {
     };
     for reduction in [Reduction::Source, Reduction::Optimal] {
         for workers in [1, 2, 4, 2, 4] {
-            let check = Check::new(Threads::new(program)).reduction(reduction);
+            let check = Check::new(Threads::new(program)).engine(Dpor::new().reduction(reduction));
             let verdict = check.threads(workers).run();
             let work = verdict.statistics.schedules;
             let executions = work.expect("it runs schedules").executions;

@@ -1,9 +1,10 @@
 //! Loops that end by themselves: they are followed.
 
+use dragnet::engine::{Dpor, EngineName, Reduction};
 use dragnet::sync::Arc;
 use dragnet::sync::atomic::{AtomicU32, Ordering::SeqCst};
 use dragnet::time::Duration;
-use dragnet::{Check, Engine, Outcome, Reduction, Threads, thread};
+use dragnet::{Check, Outcome, Threads, thread};
 
 use crate::described;
 
@@ -40,19 +41,22 @@ fn looks(times: u32, yields: bool) {
 #[test]
 fn a_short_loop_that_does_not_yield_is_followed_to_its_end() {
     for reduction in [Reduction::None, Reduction::Source, Reduction::Optimal] {
-        let told = described(Check::new(Threads::new(|| looks(4, false))).reduction(reduction));
+        let told = described(
+            Check::new(Threads::new(|| looks(4, false))).engine(Dpor::new().reduction(reduction)),
+        );
         assert!(told.contains("it has given up"), "{told}");
     }
 }
 
 #[test]
 fn every_engine_follows_a_loop_that_ends_by_itself() {
-    for engine in [Engine::Schedules, Engine::Breadth, Engine::Depth] {
+    for engine in [EngineName::Dpor, EngineName::Breadth, EngineName::Depth] {
         let told = described(Check::new(Threads::new(|| looks(5, true))).engine(engine));
         assert!(told.contains("it has given up"), "{engine}: {told}");
     }
     for reduction in Reduction::ALL {
-        let check = Check::new(Threads::new(|| looks(40, true))).reduction(reduction);
+        let check =
+            Check::new(Threads::new(|| looks(40, true))).engine(Dpor::new().reduction(reduction));
         let told = described(check);
         assert!(told.contains("it has given up"), "{reduction}: {told}");
     }
@@ -60,7 +64,7 @@ fn every_engine_follows_a_loop_that_ends_by_itself() {
 
 #[test]
 fn a_loop_that_ends_by_itself_very_late_is_not_left_out_silently() {
-    for engine in [Engine::Schedules, Engine::Depth] {
+    for engine in [EngineName::Dpor, EngineName::Depth] {
         let verdict = Check::new(Threads::new(|| looks(1_500, true)))
             .engine(engine)
             .run();
@@ -262,7 +266,7 @@ fn loops_of_two_kinds() -> [(&'static str, fn()); 5] {
 fn a_loop_that_ends_by_itself_in_one_context_is_followed_there() {
     for (what, main) in loops_of_two_kinds() {
         for reduction in Reduction::ALL {
-            let check = Check::new(Threads::new(main)).reduction(reduction);
+            let check = Check::new(Threads::new(main)).engine(Dpor::new().reduction(reduction));
             let verdict = check.run();
             let violation = verdict.violation();
             let told = violation.map(|violation| violation.describe());

@@ -1,8 +1,15 @@
 //! Traces of programs that spin are the same bytes with any number of workers.
 
+use dragnet::engine::{Engine, EngineName, EngineOption};
 use dragnet::sync::Arc;
 use dragnet::sync::atomic::{AtomicU32, Ordering::SeqCst};
-use dragnet::{Check, Engine, Threads, Trace, thread};
+use dragnet::{Check, Threads, Trace, thread};
+
+/// The engine with so many walks, if it makes random ones.
+fn with_walks(engine: EngineName, walks: u64) -> Engine {
+    let engine = Engine::from(engine);
+    engine.with(EngineOption::Walks(walks)).unwrap_or(engine)
+}
 
 /// Threads that wait for their turns in spin loops, and that see different things before it comes. The last two may come in
 /// the wrong order.
@@ -51,9 +58,12 @@ fn count_turns() {
     assert_ne!(seen, 1);
 }
 
-fn trace(program: fn(), engine: Engine, workers: usize) -> Trace {
+fn trace(program: fn(), engine: EngineName, workers: usize) -> Trace {
     let check = Check::new(Threads::new(program)).named("spins");
-    let verdict = check.engine(engine).walks(1_000).threads(workers).run();
+    let verdict = check
+        .engine(with_walks(engine, 1_000))
+        .threads(workers)
+        .run();
     let found = verdict.counterexample();
     let found = found.unwrap_or_else(|| panic!("with {workers} workers: {verdict}"));
     let again = Check::new(Threads::new(program)).named("spins");
@@ -65,7 +75,7 @@ fn trace(program: fn(), engine: Engine, workers: usize) -> Trace {
 fn the_trace_of_a_program_that_spins_is_the_same_with_any_number_of_workers() {
     let programs: [(&str, fn()); 2] = [("take turns", take_turns), ("count turns", count_turns)];
     for (name, program) in programs {
-        for engine in [Engine::Schedules, Engine::Random, Engine::Pct] {
+        for engine in [EngineName::Dpor, EngineName::Random, EngineName::Pct] {
             let alone = trace(program, engine, 1);
             for workers in [1, 2, 4, 4] {
                 let others = trace(program, engine, workers);
@@ -77,7 +87,7 @@ fn the_trace_of_a_program_that_spins_is_the_same_with_any_number_of_workers() {
 
 #[test]
 fn a_trace_has_only_what_its_own_execution_needs() {
-    let one = trace(take_turns, Engine::Schedules, 1);
+    let one = trace(take_turns, EngineName::Dpor, 1);
     // A loop of each thread at most, and each with what is known of it in this execution and in all.
     assert!(one.lessons.len() <= 12, "{:#?}", one.lessons);
 }

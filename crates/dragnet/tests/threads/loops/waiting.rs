@@ -1,9 +1,10 @@
 //! Loops that wait for others, who come or not.
 
+use dragnet::engine::{Dpor, Reduction};
 use dragnet::sync::Arc;
 use dragnet::sync::atomic::{AtomicU32, Ordering::SeqCst};
 use dragnet::time::Duration;
-use dragnet::{Check, Reduction, Threads, thread};
+use dragnet::{Check, Threads, thread};
 
 use crate::described;
 
@@ -19,7 +20,7 @@ fn a_loop_that_waits_for_another_thread_has_an_end_of_schedules() {
         }))
     };
     for reduction in Reduction::ALL {
-        let verdict = check().reduction(reduction).run();
+        let verdict = check().engine(Dpor::new().reduction(reduction)).run();
         verdict.assert_holds();
         println!("{verdict}");
     }
@@ -153,7 +154,7 @@ fn loops_that_look_under_a_lock_have_an_end_of_schedules() {
     for (what, main) in polls() {
         for reduction in [Reduction::Source, Reduction::Optimal] {
             let verdict = Check::new(Threads::new(move || main(true)))
-                .reduction(reduction)
+                .engine(Dpor::new().reduction(reduction))
                 .run();
             assert!(verdict.holds(), "{what}: {verdict}");
         }
@@ -196,7 +197,7 @@ fn a_lock_made_of_a_flag_excludes() {
     };
     for reduction in Reduction::ALL {
         Check::new(Threads::new(main))
-            .reduction(reduction)
+            .engine(Dpor::new().reduction(reduction))
             .run()
             .assert_holds();
     }

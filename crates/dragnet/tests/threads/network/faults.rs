@@ -2,13 +2,12 @@
 
 use std::io::{ErrorKind, Read, Write};
 
+use dragnet::engine::EngineName;
 use dragnet::net::{TcpListener, TcpStream, UdpSocket};
 use dragnet::process::{self, Process};
 use dragnet::sync::atomic::{AtomicU32, Ordering::SeqCst};
 use dragnet::sync::{Arc, Mutex};
-use dragnet::{
-    Check, Engine, Faults, Threads, crashes, duplicates, partitions, resets, restarts, thread,
-};
+use dragnet::{Check, Faults, Threads, crashes, duplicates, partitions, resets, restarts, thread};
 
 use super::{explore, explore_by, explore_with, failed, with_client};
 
@@ -250,8 +249,8 @@ fn the_same_comes_of_faults_whoever_looks_for_it() {
         (crashed, read.ok(), begun.load(SeqCst))
     };
     for faults in [Faults::none(), resets(1), crashes_for_good(1)] {
-        let (by_schedules, _) = explore_by(Engine::Schedules, faults, program);
-        let (outcomes, _) = explore_by(Engine::Breadth, faults, program);
+        let (by_schedules, _) = explore_by(EngineName::Dpor, faults, program);
+        let (outcomes, _) = explore_by(EngineName::Breadth, faults, program);
         assert_eq!(outcomes, by_schedules, "{faults}");
     }
 }

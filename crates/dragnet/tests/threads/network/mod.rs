@@ -11,8 +11,9 @@ use std::collections::BTreeSet;
 use std::io::{self, ErrorKind};
 use std::sync::{Arc, Mutex};
 
+use dragnet::engine::{Dpor, EngineName, Reduction};
 use dragnet::net::{TcpListener, TcpStream};
-use dragnet::{Check, Engine, Faults, Outcome, Reduction, Threads, Verdict, process};
+use dragnet::{Check, Faults, Outcome, Threads, Verdict, process};
 
 /// What a program comes to in all its executions, and how many there are.
 struct Explored<R> {
@@ -30,7 +31,7 @@ fn explore_with<R: Ord + Send + 'static>(
     faults: Faults,
     main: impl Fn() -> R + Send + Sync + 'static,
 ) -> Explored<R> {
-    let (outcomes, verdict) = explore_by(Engine::Schedules, faults, main);
+    let (outcomes, verdict) = explore_by(EngineName::Dpor, faults, main);
     Explored {
         outcomes,
         executions: executions(&verdict),
@@ -39,7 +40,7 @@ fn explore_with<R: Ord + Send + 'static>(
 
 /// What a program comes to where an engine runs it.
 fn explore_by<R: Ord + Send + 'static>(
-    engine: Engine,
+    engine: EngineName,
     faults: Faults,
     main: impl Fn() -> R + Send + Sync + 'static,
 ) -> (BTreeSet<R>, Verdict) {
@@ -67,7 +68,7 @@ fn executions(verdict: &Verdict) -> u64 {
 fn holds_in(executions_by_hand: u64, main: impl Fn() + Clone + Send + Sync + 'static) {
     for reduction in [Reduction::Sleep, Reduction::Source, Reduction::Optimal] {
         let verdict = Check::new(Threads::new(main.clone()))
-            .reduction(reduction)
+            .engine(Dpor::new().reduction(reduction))
             .threads(1)
             .run();
         verdict.assert_holds();

@@ -3,12 +3,19 @@
 use std::io::{ErrorKind, Read, Write};
 use std::time::Duration;
 
+use dragnet::engine::{Engine, EngineName, EngineOption};
 use dragnet::net::{TcpListener, TcpStream, UdpSocket};
 use dragnet::sync::atomic::{AtomicU32, Ordering::SeqCst};
 use dragnet::sync::{Arc, LazyLock, Mutex, mpsc};
-use dragnet::{Check, Engine, Outcome, Threads, process, thread};
+use dragnet::{Check, Outcome, Threads, process, thread};
 
 use super::{executions, explore, holds_in, refusal, with_client};
+
+/// The engine with so many walks, if it makes random ones.
+fn with_walks(engine: EngineName, walks: u64) -> Engine {
+    let engine = Engine::from(engine);
+    engine.with(EngineOption::Walks(walks)).unwrap_or(engine)
+}
 
 /// Two processes that do the same to something.
 fn sharing<T: Send + Sync + 'static>(
@@ -155,22 +162,21 @@ fn counting(clients: usize) {
 #[test]
 fn all_engines_agree_on_processes() {
     let engines = [
-        Engine::Schedules,
-        Engine::Breadth,
-        Engine::Depth,
-        Engine::Random,
-        Engine::Auto,
+        EngineName::Dpor,
+        EngineName::Breadth,
+        EngineName::Depth,
+        EngineName::Random,
+        EngineName::Auto,
     ];
     for engine in engines {
         let check = |clients| {
             Check::new(Threads::new(move || counting(clients)))
-                .engine(engine)
-                .walks(200)
+                .engine(with_walks(engine, 200))
                 .run()
         };
         let one = check(1);
         assert!(one.violation().is_none(), "{engine}: {one}");
-        if engine != Engine::Random {
+        if engine != EngineName::Random {
             assert_eq!(one.outcome, Outcome::Holds, "{engine}: {one}");
         }
         let two = check(2);

@@ -19,8 +19,9 @@ use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
 use serde_json::Value as Json;
 
+use crate::engine::{Engine, EngineName, EngineOption, Pruning};
 use crate::trace::{SavedState, Trace};
-use crate::{Check, Cluster, Engine, Outcome, Pruning, Verdict, Violation, ViolationKind};
+use crate::{Check, Cluster, Outcome, Verdict, Violation, ViolationKind};
 use demands::{AnyNode, Demand, Limit, Seen, demand, limit};
 use naive::{Naive, NaiveVerdict};
 use script::{Do, Rule, Script, Trigger};
@@ -51,8 +52,9 @@ fn config(cases: u32) -> ProptestConfig {
 /// A way to search.
 #[derive(Clone, Copy, Debug)]
 struct Way {
-    engine: Engine,
+    engine: EngineName,
     pruning: Pruning,
+    seed: u64,
     threads: usize,
     exact: bool,
     depth: Option<u64>,
@@ -61,10 +63,11 @@ struct Way {
 }
 
 impl Way {
-    fn new(engine: Engine, threads: usize) -> Self {
+    fn new(engine: EngineName, threads: usize) -> Self {
         Self {
             engine,
             pruning: Pruning::Adaptive,
+            seed: 0,
             threads,
             exact: false,
             depth: None,
@@ -91,25 +94,33 @@ impl Way {
             Pruning::Refined,
             Pruning::Adaptive,
         ];
-        all.into_iter()
-            .enumerate()
-            .map(move |(at, pruning)| Self::new(Engine::Local, threads(turn + at)).pruning(pruning))
+        all.into_iter().enumerate().map(move |(at, pruning)| {
+            Self::new(EngineName::Local, threads(turn + at)).pruning(pruning)
+        })
     }
 
     /// Whether it may have too much to do: where little is pruned, what cannot happen may have no end.
     fn may_not_end(self) -> bool {
         match self.engine {
-            Engine::Local => {
+            EngineName::Local => {
                 self.endless || matches!(self.pruning, Pruning::Plain | Pruning::Coarse)
             }
-            Engine::Depth => self.endless && self.depth.is_none(),
+            EngineName::Depth => self.endless && self.depth.is_none(),
             _ => false,
         }
     }
 
     fn run(self, mut check: Check<Cluster<AnyNode>>) -> Verdict {
-        check = check.engine(self.engine).threads(self.threads);
-        check = check.pruning(self.pruning);
+        let engine = Engine::from(self.engine);
+        let options = [
+            EngineOption::Pruning(self.pruning),
+            EngineOption::Walks(20),
+            EngineOption::Seed(self.seed),
+        ];
+        let engine = options.into_iter().fold(engine, |engine, option| {
+            engine.with(option).unwrap_or(engine)
+        });
+        check = check.engine(engine).threads(self.threads);
         if self.exact {
             check = check.exact();
         }
@@ -117,7 +128,7 @@ impl Way {
             check = check.depth(depth);
         }
         if self.engine.is_random() {
-            check = check.walks(20).depth(self.depth.unwrap_or(60));
+            check = check.depth(self.depth.unwrap_or(60));
         }
         let most = if self.may_not_end() { 50 } else { 60_000 };
         check.time(Duration::from_millis(most)).run()
@@ -131,11 +142,11 @@ fn threads(turn: usize) -> usize {
 /// The engines that search everything and can judge a system. Each uses another number of threads from turn to turn.
 fn ways(system: &RandomSystem, turn: usize) -> Vec<Way> {
     let mut ways = vec![
-        Way::new(Engine::Breadth, threads(turn)),
-        Way::new(Engine::Breadth, threads(turn + 1)).exact(),
-        Way::new(Engine::Depth, threads(turn + 2)),
-        Way::new(Engine::Depth, threads(turn)).exact(),
-        Way::new(Engine::Auto, threads(turn + 1)),
+        Way::new(EngineName::Breadth, threads(turn)),
+        Way::new(EngineName::Breadth, threads(turn + 1)).exact(),
+        Way::new(EngineName::Depth, threads(turn + 2)),
+        Way::new(EngineName::Depth, threads(turn)).exact(),
+        Way::new(EngineName::Auto, threads(turn + 1)),
     ];
     if !system.looks_at_the_network() {
         ways.extend(Way::local(turn));
@@ -172,12 +183,12 @@ fn agrees(
     let verdict = way.run(check());
     match (&naive.wrong, &naive.unreached, &verdict.outcome) {
         (None, None, Outcome::Holds) => {
-            if matches!(way.engine, Engine::Breadth | Engine::Depth) {
+            if matches!(way.engine, EngineName::Breadth | EngineName::Depth) {
                 let counted = (verdict.states(), verdict.statistics.transitions);
                 let expected = (naive.states, naive.transitions);
                 prop_assert_eq!(counted, expected, "{:?}: states and transitions", way);
             }
-            if way.engine == Engine::Breadth {
+            if way.engine == EngineName::Breadth {
                 prop_assert_eq!(verdict.statistics.depth, naive.depth, "{:?}: depth", way);
             }
         }
@@ -194,10 +205,10 @@ fn agrees(
             // Where states share a fingerprint, a shorter way may be missed.
             let tells_apart = way.exact || system.coarse == Default::default();
             let is_shortest = violation.counterexample.as_ref().unwrap().shortest;
-            if tells_apart && (way.engine == Engine::Breadth || is_shortest) {
+            if tells_apart && (way.engine == EngineName::Breadth || is_shortest) {
                 prop_assert_eq!(steps, *length, "{:?}: the length of a shortest one", way);
             }
-            if tells_apart && way.engine == Engine::Breadth {
+            if tells_apart && way.engine == EngineName::Breadth {
                 prop_assert!(what.contains(&violation.property), "{way:?}: {violation:?}");
             }
         }
@@ -234,8 +245,8 @@ proptest! {
         let Some(naive) = Naive::new(&system).explore(MOST) else {
             return Ok(());
         };
-        let breadth = agrees(&system, || system.check(), &naive, Way::new(Engine::Breadth, 1))?;
-        for way in Way::local(turn).chain([Way::new(Engine::Auto, threads(turn))]) {
+        let breadth = agrees(&system, || system.check(), &naive, Way::new(EngineName::Breadth, 1))?;
+        for way in Way::local(turn).chain([Way::new(EngineName::Auto, threads(turn))]) {
             let local = agrees(&system, || system.check(), &naive, way)?;
             // Nothing but what happens is made where the network and the faults can be followed exactly.
             let is_exact = way.pruning == Pruning::Refined && system.is_followed_exactly();
@@ -252,7 +263,7 @@ proptest! {
         let Some(naive) = Naive::new(&system).explore(MOST) else {
             return Ok(());
         };
-        for engine in [Engine::Random, Engine::Pct] {
+        for engine in [EngineName::Random, EngineName::Pct] {
             let way = Way::new(engine, threads(turn));
             let verdict = way.run(system.check());
             prop_assert!(!verdict.holds(), "{way:?}: walks are no proof");
@@ -279,7 +290,7 @@ proptest! {
         let Some(naive) = Naive::new(&system).explore(MOST) else {
             return Ok(());
         };
-        let is_local = |way: &Way| matches!(way.engine, Engine::Local | Engine::Auto);
+        let is_local = |way: &Way| matches!(way.engine, EngineName::Local | EngineName::Auto);
         for mut way in ways(&system, turn) {
             way.depth = Some(bound);
             way.endless = !naive.is_complete;
@@ -350,7 +361,7 @@ proptest! {
         if Naive::new(&system).explore(MOST).is_none() {
             return Ok(());
         }
-        let way = Way::new(Engine::Breadth, threads(turn));
+        let way = Way::new(EngineName::Breadth, threads(turn));
         let verdict = way.run(system.check());
         let Some(counterexample) = verdict.counterexample() else {
             return Ok(());
@@ -400,7 +411,7 @@ proptest! {
         let Some(naive) = Naive::new(&system).explore(MOST) else {
             return Ok(());
         };
-        let mut ways = vec![Way::new(Engine::Breadth, 1), Way::new(Engine::Depth, 1)];
+        let mut ways = vec![Way::new(EngineName::Breadth, 1), Way::new(EngineName::Depth, 1)];
         if !system.looks_at_the_network() {
             ways.extend(Way::local(0));
         }
@@ -471,8 +482,8 @@ fn a_walk_is_not_shortened_to_an_execution_that_ends_otherwise() {
     system.calls[1].0.push(0);
     system.demands = vec![Demand::AtMostInFlight(2, 1), Demand::NoDeadlock];
     for seed in 0..50 {
-        let way = Way::new(Engine::Random, 1);
-        let verdict = way.run(system.check().seed(seed));
+        let way = Way::new(EngineName::Random, 1);
+        let verdict = Way { seed, ..way }.run(system.check());
         let violation = verdict.violation().expect("every walk ends in a violation");
         replays(system.check(), violation, way).unwrap();
     }

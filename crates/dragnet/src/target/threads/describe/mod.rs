@@ -54,11 +54,8 @@ fn ordinal(number: usize) -> String {
     }
 }
 
-/// Up to two places in the source.
-pub(crate) type Haunts = [Option<&'static Location<'static>>; 2];
-
 /// Where the two threads are that have done most of the last events: the place that came up most often for each.
-pub(crate) fn haunts(state: &State) -> Haunts {
+pub(crate) fn most_frequent_places(state: &State) -> [Option<&'static Location<'static>>; 2] {
     let mut places: HashMap<ThreadId, HashMap<_, u32>> = HashMap::new();
     for event in state.events.iter().rev().take(1_000) {
         let at = event.operation.at;

@@ -1,0 +1,77 @@
+//! What an engine needs of a check: a target that offers it, and options that it reads.
+
+use crate::check::Check;
+use crate::engine::{Engine, EngineName};
+use crate::property::{Claim, Property};
+use crate::target::{Target, TargetKind};
+
+/// Why the check cannot be explored by its engine, if it cannot, with the engines that can.
+pub(crate) fn unmet_requirement<T: Target>(check: &Check<T>) -> Option<String> {
+    let is_multithreaded = check.target.kind() == TargetKind::Threads;
+    if check.options.patience.is_some() && is_multithreaded {
+        return Some(
+            "a multithreaded program has a patience of its own, `Threads::patience`; leave this one out"
+                .to_owned(),
+        );
+    }
+    if check.options.exact && is_multithreaded {
+        return Some(
+            "happens-before histories of a multithreaded program are told apart by their fingerprints, and never compared \
+             as a whole; leave `exact` out"
+                .to_owned(),
+        );
+    }
+    match check.options.engine {
+        Engine::Local(_) if check.options.exact => Some(
+            "the local engine tells pasts apart by their fingerprints; use the engine breadth, depth or random \
+             to have whole states compared"
+                .to_owned(),
+        ),
+        Engine::Local(_) => unmet_by_parts(check),
+        Engine::Dpor(_) => unmet_by_schedules(check),
+        _ => None,
+    }
+}
+
+/// Why schedules cannot be explored, if they cannot.
+fn unmet_by_schedules<T: Target>(check: &Check<T>) -> Option<String> {
+    if check.target.kind() != TargetKind::Threads {
+        let others = EngineName::ALL
+            .into_iter()
+            .filter(|&engine| engine != EngineName::Dpor);
+        let others: Vec<&str> = others.map(EngineName::name).collect();
+        return Some(format!(
+            "the engine dpor runs multithreaded programs, and this is none; use another engine: {}",
+            others.join(", ")
+        ));
+    }
+    let is_of_states =
+        |property: &&Property<T::System>| !matches!(property.claim, Claim::DeadlockFree);
+    let of_states = check
+        .properties
+        .iter()
+        .find(is_of_states)
+        .map(|property| &property.name);
+    let of_states = of_states.or_else(|| check.within.first().map(|bound| &bound.name))?;
+    Some(format!(
+        "`{of_states}` reads every state of every schedule, and the engine dpor leaves out schedules that are equivalent to \
+         others; use the engine breadth, depth or random, or assert it in the program"
+    ))
+}
+
+/// Why nodes cannot be explored one by one, if they cannot.
+fn unmet_by_parts<T: Target>(check: &Check<T>) -> Option<String> {
+    const OTHERS: &str = "use the engine breadth, depth or random, or auto";
+    if check.target.kind() != TargetKind::Nodes {
+        return Some(format!(
+            "the local engine explores the nodes of a cluster one by one, and this is no cluster; {OTHERS}"
+        ));
+    }
+    let of_the_network = |property: &&Property<T::System>| property.looks_at_the_network();
+    let property = check.properties.iter().find(of_the_network)?;
+    Some(format!(
+        "`{}` looks at what is in flight, and the local engine explores nodes without the network between them; \
+         {OTHERS}",
+        property.name
+    ))
+}
