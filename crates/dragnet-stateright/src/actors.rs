@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Debug;
 use std::hash::{Hash, Hasher};
 
-use dragnet::{ComponentId, EventKind, Fingerprint, Key, StableHasher, Step};
+use dragnet::{ComponentId, EventKind, Fingerprint, Key, StableHasher, Step, Task};
 use stateright::actor::{
     Actor, ActorModel, ActorModelAction, ActorModelState, Envelope, Id, Network,
 };
@@ -21,7 +21,7 @@ where
     Reading {
         fingerprint: |state, key| fingerprint(state, key),
         kind: |action| kind(action),
-        component: |action| ComponentId(acting(action)),
+        task: |action| task(action),
         components: |model| names(&model.actors),
         explain: |model, before, action, after| explain(&model.actors, before, action, after),
         introduce: |model, state| introduce(&model.actors, state),
@@ -78,6 +78,16 @@ fn kind<M, T, R>(action: &ActorModelAction<M, T, R>) -> EventKind {
         ActorModelAction::Deliver { .. }
         | ActorModelAction::Timeout(..)
         | ActorModelAction::SelectRandom { .. } => EventKind::Progress,
+    }
+}
+
+fn task<M, T, R>(action: &ActorModelAction<M, T, R>) -> Task {
+    let actor = ComponentId(acting(action));
+    match action {
+        ActorModelAction::Drop(_) | ActorModelAction::Crash(_) | ActorModelAction::Recover(_) => {
+            Task::of_the_environment(Some(actor))
+        }
+        _ => Task::of(actor),
     }
 }
 

@@ -5,7 +5,7 @@ use std::hash::Hash;
 use std::ops::Deref;
 use std::sync::Arc;
 
-use dragnet::{ComponentId, EventKind, Failure, Fingerprint, Key, Step, Successor, System};
+use dragnet::{ComponentId, EventKind, Failure, Fingerprint, Key, Step, Successor, System, Task};
 use stateright::Model;
 
 /// A Stateright [`Model`] that Dragnet can check. Nothing implements this by hand: it is every model whose states and
@@ -65,7 +65,7 @@ pub struct ModelSystem<M: CheckableModel> {
 pub(crate) struct Reading<M: Model> {
     pub(crate) fingerprint: fn(&M::State, Key) -> Fingerprint,
     pub(crate) kind: fn(&M::Action) -> EventKind,
-    pub(crate) component: fn(&M::Action) -> ComponentId,
+    pub(crate) task: fn(&M::Action) -> Task,
     pub(crate) components: fn(&M) -> Vec<String>,
     pub(crate) explain: Explain<M>,
     pub(crate) introduce: fn(&M, &M::State) -> Vec<String>,
@@ -81,7 +81,7 @@ impl<M: CheckableModel> Reading<M> {
         Self {
             fingerprint: Fingerprint::of,
             kind: |_| EventKind::Progress,
-            component: |_| ComponentId(0),
+            task: |_| Task::of(ComponentId(0)),
             components: |_| Vec::new(),
             explain: |model, before, action, after| {
                 let text = Failure::catch(|| model.format_action(action));
@@ -196,8 +196,8 @@ impl<M: CheckableModel> System for ModelSystem<M> {
         (self.reading.kind)(&event.0)
     }
 
-    fn component(&self, event: &Reflexive<M::Action>) -> ComponentId {
-        (self.reading.component)(&event.0)
+    fn task(&self, _state: &Self::State, event: &Reflexive<M::Action>) -> Task {
+        (self.reading.task)(&event.0)
     }
 
     fn components(&self) -> Vec<String> {

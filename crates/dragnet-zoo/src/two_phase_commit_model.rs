@@ -9,7 +9,7 @@
 
 use std::fmt::{self, Debug};
 
-use dragnet::{Check, ComponentId, Entry, Failure, Fingerprint, Key, System};
+use dragnet::{Check, ComponentId, Entry, Failure, Fingerprint, Key, System, Task};
 
 /// The most resource managers that fit into a state.
 const MOST: u64 = 12;
@@ -234,14 +234,14 @@ impl System for TwoPhase {
         (0..self.rms).filter(undecided).map(rm_component).collect()
     }
 
-    fn component(&self, act: &Act) -> ComponentId {
-        match *act {
+    fn task(&self, _state: &State, act: &Act) -> Task {
+        Task::of(match *act {
             Act::TmReceivesPrepared(_) | Act::TmCommits | Act::TmAborts => ComponentId(0),
             Act::RmPrepares(rm)
             | Act::RmChoosesToAbort(rm)
             | Act::RmReceivesCommit(rm)
             | Act::RmReceivesAbort(rm) => rm_component(rm),
-        }
+        })
     }
 
     fn components(&self) -> Vec<String> {

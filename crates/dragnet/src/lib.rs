@@ -114,7 +114,7 @@ pub use plain::{arc, cell, choose};
 pub use std::{hint, net, sync, thread, thread_local, time};
 #[doc(hidden)]
 pub use step_guard::{end_process, end_process_if_stopped_in_exit};
-pub use system::{ComponentId, EventKind, Failure, FailureKind, Successor, System};
+pub use system::{Actor, ComponentId, EventKind, Failure, FailureKind, Successor, System, Task};
 pub use target::nodes::{
     ByDebug, BySerde, Cluster, Context, Digest, DigestOf, Digested, Either, Faults, FaultsError,
     InFlight, Network, Node, NodeEvent, NodeId, NodeView, Nodes, Opaque, OpaqueNode, Own, Past,
@@ -126,8 +126,8 @@ pub use target::threads::{
 };
 pub use target::{NodeWork, Setting, Target, TargetKind, Watch};
 pub use trace::{
-    Effect, Exchange, Fingerprint, Key, SavedMessage, SavedNode, SavedState, SavedTimer,
-    StableHasher, StateError, Step, Trace, TraceError, TraceStep,
+    Fingerprint, Key, SavedMessage, SavedNode, SavedState, SavedTimer, StableHasher, StateError,
+    Step, Trace, TraceError, TraceStep,
 };
 pub use verdict::{
     Counterexample, LocalWork, Outcome, Replay, ReplayError, ScheduleWork, Statistics, Style,

@@ -8,7 +8,7 @@ use std::hash::Hash;
 
 use crate::coarse_hash::CoarseHash;
 use crate::panics;
-use crate::trace::{Effect, Fingerprint, Key, Step, debug};
+use crate::trace::{Fingerprint, Key, Step, debug};
 
 /// A transition system that Dragnet can explore: states, and in each state a fixed list of enabled events.
 ///
@@ -169,14 +169,16 @@ pub trait System: Send + Sync {
         None
     }
 
-    /// The component that takes `event`.
-    fn component(&self, _event: &Self::Event) -> ComponentId {
-        ComponentId(0)
+    /// Who takes `event` in `state`.
+    fn task(&self, _state: &Self::State, _event: &Self::Event) -> Task {
+        Task::of(ComponentId(0))
     }
 
-    /// What `event`, taken in `state`, exchanges with other components.
-    fn effect(&self, _state: &Self::State, _event: &Self::Event) -> Effect {
-        Effect::default()
+    /// What the task of `event` is about, as a hash that is the same in every run, in every process and on every machine: the
+    /// message with its link, the timer, the call, the thread's next operation. Events that differ only in what is chosen
+    /// inside them have one identity.
+    fn identity(&self, _state: &Self::State, event: &Self::Event) -> Fingerprint {
+        Fingerprint::of(&debug(event), Key::default())
     }
 
     /// The names of the components, by [`ComponentId`]. Empty when there is only one.
@@ -254,6 +256,64 @@ pub struct ComponentId(pub usize);
 impl Display for ComponentId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "component {}", self.0)
+    }
+}
+
+/// Who takes an event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Actor {
+    /// A component of the system, and the thread inside it: 0 where it has only one.
+    Component(ComponentId, u32),
+    /// What surrounds the system: it loses and duplicates messages, cuts links, crashes and restarts components.
+    Environment,
+}
+
+/// Who takes an event, and whom it befalls.
+///
+/// ```
+/// use dragnet::{Actor, ComponentId, Task};
+///
+/// let crash = Task::of_the_environment(Some(ComponentId(2)));
+/// assert_eq!((crash.actor, crash.component()), (Actor::Environment, Some(ComponentId(2))));
+/// let delivery = Task::of(ComponentId(1));
+/// assert_eq!(delivery.actor, Actor::Component(ComponentId(1), 0));
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Task {
+    /// Who takes it.
+    pub actor: Actor,
+    /// The component that the environment hits, where it takes the event and hits one.
+    pub hits: Option<ComponentId>,
+}
+
+impl Task {
+    /// A task of a component that has one thread.
+    pub fn of(component: ComponentId) -> Self {
+        Self::of_thread(component, 0)
+    }
+
+    /// A task of a thread of a component.
+    pub fn of_thread(component: ComponentId, thread: u32) -> Self {
+        Self {
+            actor: Actor::Component(component, thread),
+            hits: None,
+        }
+    }
+
+    /// A task of the environment, and the component that it hits, if it hits one.
+    pub fn of_the_environment(hits: Option<ComponentId>) -> Self {
+        Self {
+            actor: Actor::Environment,
+            hits,
+        }
+    }
+
+    /// The component that takes the event, or that the environment hits.
+    pub fn component(&self) -> Option<ComponentId> {
+        match self.actor {
+            Actor::Component(component, _) => Some(component),
+            Actor::Environment => self.hits,
+        }
     }
 }
 

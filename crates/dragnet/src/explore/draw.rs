@@ -1,15 +1,15 @@
 //! How random walks go on: evenly, or by priorities.
 //!
 //! Priorities are those of probabilistic concurrency testing (Burckhardt, Kothari, Musuvathi and Nagarakatte, *A randomized
-//! scheduler with probabilistic guarantees of finding bugs*, ASPLOS 2010). Each component has one, drawn when it is first
-//! seen, and of those that can go on the one with the highest does. After some steps, drawn beforehand, who has just gone
-//! on falls behind all who have not. A bug that takes d - 1 such changes is found on a walk of k steps of n components with
-//! a probability of at least 1 / (n k^(d-1)).
+//! scheduler with probabilistic guarantees of finding bugs*, ASPLOS 2010). Each [actor](crate::Actor) has one, drawn when it is
+//! first seen, and of those that are enabled the one with the highest takes its event. After some steps, drawn beforehand, the
+//! actor of the last step falls behind all others. A bug that takes d - 1 such changes is found on a walk of k steps of n actors
+//! with a probability of at least 1 / (n k^(d-1)).
 //!
 //! What deviates from the paper:
 //! - How long walks are is not known beforehand. They are made in rounds, and changes are drawn within the longest walk of
 //!   earlier rounds, which is the same with any number of workers.
-//! - A component may have several events, such as messages that can be received, or ways in which a wait can end. Among its
+//! - An actor may have several events, such as messages that can be received, or ways in which a wait can end. Among its
 //!   events it is drawn evenly.
 //! - Walks end although the thread with the highest priority may wait in a loop. A spin loop blocks its thread as long as
 //!   nothing changes that it reads (`target::threads::going_round`). Other loops that yield are fair only beyond the
@@ -17,8 +17,10 @@
 //!   first walk, before which no k is known, is fair from the start. Within k steps yields and sleeps change no priority,
 //!   without which the bound would not hold for programs that have them.
 
+use std::collections::HashMap;
 use std::ops::Range;
 
+use crate::system::Actor;
 use crate::trace::{GOLDEN, scatter};
 
 /// Which walks to make.
@@ -55,7 +57,7 @@ impl Walks {
             let count = if steps == 0 { 0 } else { count };
             let mut change = || 1 + draw.below(steps as usize) as u64;
             Priorities {
-                of: Vec::new(),
+                of: HashMap::new(),
                 steps: 0,
                 fair_from: steps,
                 changes: (0..count).map(|_| change()).collect(),
@@ -73,8 +75,7 @@ pub(super) struct Lot {
 }
 
 struct Priorities {
-    /// By component; 0 for who has not been seen.
-    of: Vec<u64>,
+    of: HashMap<Actor, u64>,
     /// How many steps have been taken,
     steps: u64,
     /// after how many of them who has just gone on falls behind,
@@ -91,15 +92,10 @@ const FIRST: u64 = 1 << 63;
 const LAST: u64 = 1 << 62;
 
 impl Priorities {
-    fn of(&mut self, component: usize, draw: &mut Draw) -> u64 {
-        if self.of.len() <= component {
-            self.of.resize(component + 1, 0);
-        }
-        let priority = &mut self.of[component];
-        if *priority == 0 {
-            *priority = draw.number() | FIRST;
-        }
-        *priority
+    /// That of an actor; it is drawn when the actor is first seen.
+    fn of(&mut self, actor: Actor, draw: &mut Draw) -> u64 {
+        let priority = self.of.entry(actor);
+        *priority.or_insert_with(|| draw.number() | FIRST)
     }
 }
 
@@ -109,28 +105,28 @@ impl Lot {
         self.draw.below(count)
     }
 
-    /// The position of the event that comes next, among some that are enabled, of which the components are given.
-    pub(super) fn next(&mut self, components: impl Iterator<Item = usize> + Clone) -> usize {
+    /// The position of the event that comes next, among some that are enabled, of which the actors are given.
+    pub(super) fn next(&mut self, actors: impl Iterator<Item = Actor> + Clone) -> usize {
         let Self { draw, priorities } = self;
         let Some(priorities) = priorities else {
-            return draw.below(components.count());
+            return draw.below(actors.count());
         };
         let (mut highest, mut count) = (0, 0);
-        for component in components.clone() {
-            let priority = priorities.of(component, draw);
+        for actor in actors.clone() {
+            let priority = priorities.of(actor, draw);
             if priority > highest {
                 (highest, count) = (priority, 0);
             }
             count += usize::from(priority == highest);
         }
         let which = if count > 1 { draw.below(count) } else { 0 };
-        let has_highest = |&(_, component): &(usize, usize)| priorities.of[component] == highest;
-        let next = components.enumerate().filter(has_highest).nth(which);
+        let has_highest = |(_, actor): &(usize, Actor)| priorities.of[actor] == highest;
+        let next = actors.enumerate().filter(has_highest).nth(which);
         next.expect("something is enabled").0
     }
 
-    /// A component has gone on, perhaps to yield.
-    pub(super) fn went_on(&mut self, component: usize, yields: bool) {
+    /// An actor has taken an event, perhaps to yield.
+    pub(super) fn went_on(&mut self, actor: Actor, yields: bool) {
         let Self { draw, priorities } = self;
         let Some(priorities) = priorities else {
             return;
@@ -138,9 +134,9 @@ impl Lot {
         priorities.steps += 1;
         if yields && priorities.steps > priorities.fair_from {
             priorities.last -= 1;
-            priorities.of[component] = priorities.last;
+            priorities.of.insert(actor, priorities.last);
         } else if priorities.changes.contains(&priorities.steps) {
-            priorities.of[component] = draw.number() % LAST + LAST;
+            priorities.of.insert(actor, draw.number() % LAST + LAST);
         }
     }
 }
@@ -166,6 +162,11 @@ impl Draw {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::system::ComponentId;
+
+    fn actor(component: usize) -> Actor {
+        Actor::Component(ComponentId(component), 0)
+    }
 
     fn walks(priority_changes: Option<u32>) -> Walks {
         Walks {
@@ -182,8 +183,8 @@ mod tests {
         let enabled = [0, 0, 1, 1, 2, 2];
         let mut way = Vec::new();
         for _ in 0..steps {
-            let component = enabled[lot.next(enabled.into_iter())];
-            lot.went_on(component, false);
+            let component = enabled[lot.next(enabled.into_iter().map(actor))];
+            lot.went_on(actor(component), false);
             way.push(component);
         }
         way
@@ -244,13 +245,17 @@ mod tests {
     fn who_yields_keeps_its_priority_within_the_bound() {
         for walk in 0..100 {
             let mut lot = walks(Some(0)).lot(walk, 9);
-            let first = lot.next(0..3);
+            let first = lot.next((0..3).map(actor));
             for _ in 0..9 {
-                assert_eq!(lot.next(0..3), first);
-                lot.went_on(first, true);
+                assert_eq!(lot.next((0..3).map(actor)), first);
+                lot.went_on(actor(first), true);
             }
-            lot.went_on(first, true);
-            assert_ne!(lot.next(0..3), first, "beyond it others go first");
+            lot.went_on(actor(first), true);
+            assert_ne!(
+                lot.next((0..3).map(actor)),
+                first,
+                "beyond it others go first"
+            );
         }
     }
 
@@ -260,8 +265,8 @@ mod tests {
             let mut lot = walks(Some(3)).lot(walk, 0);
             let mut seen = Vec::new();
             for _ in 0..9 {
-                let component = lot.next(0..3);
-                lot.went_on(component, true);
+                let component = lot.next((0..3).map(actor));
+                lot.went_on(actor(component), true);
                 seen.push(component);
             }
             assert_eq!(seen[..3], seen[3..6], "they take turns");
@@ -274,7 +279,7 @@ mod tests {
         let mut counts = [0; 4];
         for walk in 0..4_000 {
             let mut lot = walks(Some(0)).lot(walk, 1);
-            counts[lot.next([5; 4].into_iter())] += 1;
+            counts[lot.next([actor(5); 4].into_iter())] += 1;
         }
         assert!(
             counts.iter().all(|count| (850..1_150).contains(count)),

@@ -126,15 +126,18 @@ impl<S: System, K: Store<S>> Random<'_, S, K> {
             }
             // An event that leaves the space is drawn again, without being put back.
             let mut open: Vec<usize> = (0..events.len()).collect();
-            let component = |position: &usize| self.space.system.component(&events[*position]).0;
+            let actor = |position: &usize| {
+                let task = self.space.system.task(&state, &events[*position]);
+                task.actor
+            };
             let successor = loop {
                 if open.is_empty() {
                     break None;
                 }
-                let position = open.swap_remove(lot.next(open.iter().map(component)));
+                let position = open.swap_remove(lot.next(open.iter().map(actor)));
                 if let Some(successor) = self.space.take(&state, &events[position]) {
                     path.events.push(position);
-                    lot.went_on(component(&position), false);
+                    lot.went_on(actor(&position), false);
                     break Some(successor);
                 }
             };

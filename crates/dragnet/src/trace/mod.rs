@@ -14,4 +14,4 @@ pub use fingerprint::{Fingerprint, Key, StableHasher};
 pub(crate) use fingerprint::{GOLDEN, bind, finish, scatter};
 pub(crate) use print::{debug, short_type_name};
 pub use state::{SavedMessage, SavedNode, SavedState, SavedTimer, StateError};
-pub use step::{Effect, Exchange, Step};
+pub use step::Step;

@@ -4,28 +4,7 @@ use std::fmt::Debug;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Fingerprint, change, debug};
-use crate::system::ComponentId;
-
-/// What an event exchanges with other components: its interface effect.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Effect {
-    /// The message that it takes in.
-    pub received: Option<Exchange>,
-    /// The messages that it sends, in order.
-    pub sent: Vec<Exchange>,
-}
-
-/// A message between two components, known by the stable hash of its content.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Exchange {
-    /// Who sent it.
-    pub from: ComponentId,
-    /// Who gets it.
-    pub to: ComponentId,
-    /// The hash of what it says.
-    pub content: Fingerprint,
-}
+use super::{change, debug};
 
 /// A step of a counterexample, told for a person: who does what, what changes, what is sent.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -11,6 +11,7 @@ use super::{Arc, Director, Executor, Explored, Finish, Schedules, State, Transit
 use crate::explore::draw::{Lot, Walks};
 use crate::explore::quiet;
 use crate::explore::random::LONGEST;
+use crate::system::{Actor, ComponentId};
 use crate::target::threads::operation::Action;
 use crate::target::threads::world;
 
@@ -39,11 +40,11 @@ impl Director for Drawn {
         if self.taken.len() as u64 >= self.longest {
             return None;
         }
-        let component = |&(thread, _): &Transition| thread.0 as usize;
-        let next = enabled[self.lot.next(enabled.iter().map(component))];
+        let actor = |&(thread, _): &Transition| Actor::Component(ComponentId(0), thread.0);
+        let next = enabled[self.lot.next(enabled.iter().map(actor))];
         let pending = state.pending(next.0);
         let yields = pending.is_some_and(|pending| pending.action == Action::Yield);
-        self.lot.went_on(component(&next), yields);
+        self.lot.went_on(actor(&next), yields);
         self.taken.push(next);
         Some(next)
     }

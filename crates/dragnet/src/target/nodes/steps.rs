@@ -13,10 +13,10 @@ use super::{Context, Node, NodeId};
 use crate::coarse_hash::CoarseHash;
 use crate::panics;
 use crate::step_guard;
-use crate::system::{ComponentId, EventKind, Failure, Successor, System};
+use crate::system::{ComponentId, EventKind, Failure, Successor, System, Task};
 use crate::tables::prefetch;
 use crate::target::parts::{Parts, Sent};
-use crate::trace::{Effect, Exchange, Fingerprint, Key, Step, bind, debug, finish};
+use crate::trace::{Fingerprint, Key, Step, bind, debug, finish};
 
 /// A step of a cluster.
 #[derive(Clone, Copy, Debug)]
@@ -536,41 +536,27 @@ impl<N: Node> System for Nodes<N> {
         self.waits_for(row, component.0)
     }
 
-    fn component(&self, event: &NodeEvent) -> ComponentId {
-        ComponentId(usize::from(event.node))
+    fn task(&self, _row: &Row, event: &NodeEvent) -> Task {
+        let node = ComponentId(usize::from(event.node));
+        match event.kind {
+            Kind::Own | Kind::Deliver => Task::of(node),
+            Kind::Drop | Kind::Duplicate | Kind::Crash | Kind::Restart => {
+                Task::of_the_environment(Some(node))
+            }
+            Kind::Partition | Kind::Heal => Task::of_the_environment(None),
+        }
+    }
+
+    fn identity(&self, _row: &Row, event: &NodeEvent) -> Fingerprint {
+        let about = match event.kind {
+            Kind::Partition | Kind::Heal => u64::from(event.input),
+            _ => self.inputs.get(event.input).order,
+        };
+        Fingerprint::of(&(event.kind as u8, about), Key::default())
     }
 
     fn components(&self) -> Vec<String> {
         self.names.clone()
-    }
-
-    fn effect(&self, row: &Row, event: &NodeEvent) -> Effect {
-        let exchange = |input: u32| {
-            let Input::Deliver(envelope) = self.input(input) else {
-                unreachable!("only messages are exchanged");
-            };
-            Exchange {
-                from: ComponentId(envelope.from.0),
-                to: ComponentId(envelope.to.0),
-                content: Fingerprint(self.inputs.get(input).order),
-            }
-        };
-        let acts = matches!(
-            event.kind,
-            Kind::Own | Kind::Deliver | Kind::Crash | Kind::Restart
-        );
-        Effect {
-            received: (event.kind == Kind::Deliver).then(|| exchange(event.input)),
-            sent: if acts {
-                let sent = self.outcome_of(event).sent.iter();
-                sent.map(|sent| exchange(sent.envelope)).collect()
-            } else if event.kind == Kind::Heal {
-                let sent = self.notices(self.environment(row));
-                sent.iter().map(|sent| exchange(sent.envelope)).collect()
-            } else {
-                Vec::new()
-            },
-        }
     }
 
     fn explain(&self, before: &Row, event: &NodeEvent, after: Option<&Row>) -> Step {

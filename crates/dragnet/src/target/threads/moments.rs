@@ -10,11 +10,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 use super::describe;
 use super::executor::{Director, Executor, Finish, Program, Transition};
 use super::names::Names;
-use super::operation::ThreadId;
+use super::operation::{ProcessId, ThreadId};
 use super::spin::blocking::GaveUp;
 use super::state::State;
 use super::world;
-use crate::system::{ComponentId, Failure, FailureKind, Followed, System};
+use crate::system::{ComponentId, Failure, FailureKind, Followed, System, Task};
 use crate::trace::{Fingerprint, Key, Step, scatter};
 
 /// The executions of a program with threads, moment by moment.
@@ -53,6 +53,8 @@ struct Past {
 struct Seen {
     history: u64,
     enabled: Vec<Transition>,
+    /// The task of each of them, and what it is about.
+    tasks: Vec<(Task, u64)>,
     waiting: Vec<ThreadId>,
 }
 
@@ -60,8 +62,17 @@ impl Seen {
     fn new(state: &State, history: u64, enabled: &[Transition]) -> Self {
         let threads = state.order.iter().copied();
         let waiting = threads.filter(|&thread| !state.thread(thread).ended);
+        let tasks = enabled.iter().map(|&(id, _)| {
+            let thread = state.thread(id);
+            let task = match thread.process {
+                ProcessId::OUTSIDE => Task::of_the_environment(None),
+                ProcessId(process) => Task::of_thread(ComponentId(process as usize), id.0),
+            };
+            (task, thread.hash ^ scatter(u64::from(thread.steps)))
+        });
         Self {
             history,
+            tasks: tasks.collect(),
             enabled: enabled.to_vec(),
             waiting: waiting.collect(),
         }
@@ -72,6 +83,16 @@ impl Moment {
     /// How many operations the threads have done.
     pub fn steps(&self) -> usize {
         self.0.steps
+    }
+
+    fn task(&self, event: &Turn) -> Option<(Task, u64)> {
+        let position = self
+            .0
+            .seen
+            .enabled
+            .iter()
+            .position(|enabled| *enabled == event.0);
+        position.map(|position| self.0.seen.tasks[position])
     }
 
     fn taken(&self) -> &[Transition] {
@@ -418,8 +439,16 @@ impl System for Moments {
         awaited.ok().flatten()
     }
 
-    fn component(&self, event: &Turn) -> ComponentId {
-        ComponentId(event.0.0.0 as usize)
+    fn task(&self, state: &Moment, event: &Turn) -> Task {
+        state
+            .task(event)
+            .map_or_else(|| Task::of(ComponentId(0)), |(task, _)| task)
+    }
+
+    /// The next operation of the thread: it has one at a time.
+    fn identity(&self, state: &Moment, event: &Turn) -> Fingerprint {
+        let about = state.task(event).map(|(_, about)| about);
+        Fingerprint::of(&about, Key::default())
     }
 
     fn components(&self) -> Vec<String> {
