@@ -7,8 +7,10 @@ use std::time::Duration;
 use clap::builder::{PossibleValue, PossibleValuesParser, RangedU64ValueParser, TypedValueParser};
 use clap::error::ErrorKind;
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
+use dragnet::catalog::{Entry, Values};
+use dragnet::engine::Options;
 use dragnet::engine::{Engine, EngineName, EngineOption, Pruning, Reduction};
-use dragnet::{Determinism, Entry, Faults, Options, Values};
+use dragnet::{Determinism, Faults};
 
 use crate::error::Error;
 use crate::output;

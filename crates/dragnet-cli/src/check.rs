@@ -2,9 +2,9 @@
 
 use std::path::PathBuf;
 
-use dragnet::{
-    AnyCheck, Entry, Outcome, SavedState, Selection, StateError, TraceError, Verdict, find,
-};
+use dragnet::catalog::{AnyCheck, Entry, Selection, find};
+use dragnet::trace::{SavedState, StateError, TraceError};
+use dragnet::{Outcome, Verdict};
 
 use crate::args::CheckArgs;
 use crate::error::Error;

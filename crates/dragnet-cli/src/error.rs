@@ -3,8 +3,10 @@
 use std::io;
 use std::path::PathBuf;
 
+use dragnet::catalog::SelectionError;
 use dragnet::engine::UnreadOption;
-use dragnet::{ReplayError, SelectionError, StateError, TraceError};
+use dragnet::trace::{StateError, TraceError};
+use dragnet::verdict::ReplayError;
 use thiserror::Error;
 
 #[derive(Debug, Error)]

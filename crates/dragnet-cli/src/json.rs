@@ -2,8 +2,11 @@
 
 use std::path::Path;
 
+use dragnet::catalog::{Entry, Selection, Values};
 use dragnet::engine::EngineName;
-use dragnet::{Entry, Outcome, Replay, Selection, Trace, Values, Verdict};
+use dragnet::trace::Trace;
+use dragnet::verdict::Replay;
+use dragnet::{Outcome, Verdict};
 use serde_json::{Map, Value, json};
 
 use crate::error::Error;
@@ -20,17 +23,17 @@ impl Object {
 }
 
 /// Values under the names of their parameters.
-pub(crate) fn parameters(values: &[(&'static str, dragnet::Value)]) -> Map<String, Value> {
+pub(crate) fn parameters(values: &[(&'static str, dragnet::catalog::Value)]) -> Map<String, Value> {
     values
         .iter()
         .map(|&(name, set)| (name.to_owned(), value(set)))
         .collect()
 }
 
-fn value(set: dragnet::Value) -> Value {
+fn value(set: dragnet::catalog::Value) -> Value {
     match set {
-        dragnet::Value::Number(number) => number.into(),
-        dragnet::Value::Choice(name) => name.into(),
+        dragnet::catalog::Value::Number(number) => number.into(),
+        dragnet::catalog::Value::Choice(name) => name.into(),
     }
 }
 

@@ -21,7 +21,7 @@ use std::ffi::OsString;
 use std::path::Path;
 use std::process::ExitCode;
 
-use dragnet::Entry;
+use dragnet::catalog::Entry;
 
 use args::Command;
 use status::Status;
@@ -34,7 +34,8 @@ use status::Status;
 /// ```no_run
 /// use std::process::ExitCode;
 ///
-/// use dragnet::{Check, Cluster, Context, Entry, Node, NodeId};
+/// use dragnet::catalog::Entry;
+/// use dragnet::{Check, Cluster, Context, Node, NodeId};
 ///
 /// /// Tells all others what it has heard of, once.
 /// struct Gossip;

@@ -2,7 +2,9 @@
 
 use std::fmt::Write;
 
-use dragnet::{Bug, Entry, Faults, Style};
+use dragnet::Faults;
+use dragnet::catalog::{Bug, Entry};
+use dragnet::verdict::Style;
 use serde_json::Value;
 
 use crate::args::ListArgs;

@@ -4,7 +4,7 @@ use std::env;
 use std::fmt::Display;
 use std::io::{self, ErrorKind, IsTerminal, Write};
 
-use dragnet::Style;
+use dragnet::verdict::Style;
 
 use crate::error::Error;
 

@@ -2,7 +2,9 @@
 
 use std::path::Path;
 
-use dragnet::{Entry, Faults, Selection, SelectionError, Trace, TraceError, find};
+use dragnet::Faults;
+use dragnet::catalog::{Entry, Selection, SelectionError, find};
+use dragnet::trace::{Trace, TraceError};
 
 use crate::args::ReplayArgs;
 use crate::error::Error;

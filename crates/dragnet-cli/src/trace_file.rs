@@ -4,7 +4,8 @@ use std::fs::{self, File};
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
-use dragnet::{Selection, Trace};
+use dragnet::catalog::Selection;
+use dragnet::trace::Trace;
 
 use crate::json;
 

@@ -6,7 +6,8 @@ use std::process::{Command, ExitCode, Output};
 use std::time::{Duration, Instant};
 use std::{env, hint, process, thread};
 
-use dragnet::{Check, Cluster, Context, Entry, Node, NodeId};
+use dragnet::catalog::Entry;
+use dragnet::{Check, Cluster, Context, Node, NodeId};
 
 /// What node 1 does with the second message that it hears.
 #[derive(Clone, Copy)]

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::fmt::Debug;
 use std::hash::{Hash, Hasher};
 
-use dragnet::{ComponentId, EventKind, Fingerprint, Key, StableHasher, Step, Task};
+use dragnet::system::{ComponentId, EventKind, Task};
+use dragnet::trace::{Fingerprint, Key, StableHasher, Step};
 use stateright::actor::{
     Actor, ActorModel, ActorModelAction, ActorModelState, Envelope, Id, Network,
 };

@@ -10,8 +10,8 @@ use crate::node::{ActorNode, CheckableActor};
 ///
 /// | Stateright | Dragnet |
 /// |---|---|
-/// | `new_unordered_nonduplicating` | [`Network::unordered`](dragnet::Network::unordered) |
-/// | `new_ordered` | [`Network::ordered`](dragnet::Network::ordered) |
+/// | `new_unordered_nonduplicating` | [`Network::unordered`](dragnet::nodes::Network::unordered) |
+/// | `new_ordered` | [`Network::ordered`](dragnet::nodes::Network::ordered) |
 /// | `new_unordered_duplicating` | refused: it delivers a message again without end |
 /// | messages in the initial network | refused: a cluster begins with what its nodes send |
 ///
@@ -56,8 +56,8 @@ pub fn cluster<A: CheckableActor>(
 ) -> Result<Cluster<ActorNode<A>>, NoEquivalent> {
     let equivalent = match network {
         Network::UnorderedDuplicating(..) => return Err(NoEquivalent::Duplicating),
-        Network::UnorderedNonDuplicating(_) => dragnet::Network::unordered(),
-        Network::Ordered(_) => dragnet::Network::ordered(),
+        Network::UnorderedNonDuplicating(_) => dragnet::nodes::Network::unordered(),
+        Network::Ordered(_) => dragnet::nodes::Network::ordered(),
     };
     if network.len() > 0 {
         return Err(NoEquivalent::InFlight(network.len()));

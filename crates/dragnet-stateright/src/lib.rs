@@ -66,7 +66,7 @@
 //! #     fn actions(&self, _: &u64, actions: &mut Vec<()>) { actions.push(()) }
 //! #     fn next_state(&self, hour: &u64, _: ()) -> Option<u64> { Some((hour + 1) % self.hours) }
 //! # }
-//! use dragnet::{Entry, Selection};
+//! use dragnet::catalog::{Entry, Selection};
 //!
 //! let entry = Entry::new("clock", "a clock that goes round", |setup| {
 //!     dragnet_stateright::check(Clock { hours: setup.number("hours") })

@@ -5,7 +5,9 @@ use std::hash::Hash;
 use std::ops::Deref;
 use std::sync::Arc;
 
-use dragnet::{ComponentId, EventKind, Failure, Fingerprint, Key, Step, Successor, System, Task};
+use dragnet::system::{ComponentId, EventKind, Successor, Task};
+use dragnet::trace::{Fingerprint, Key, Step};
+use dragnet::{Failure, System};
 use stateright::Model;
 
 /// A Stateright [`Model`] that Dragnet can check. Nothing implements this by hand: it is every model whose states and

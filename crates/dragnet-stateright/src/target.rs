@@ -5,7 +5,8 @@ use std::fmt::Debug;
 use std::hash::Hash;
 use std::sync::Arc;
 
-use dragnet::{Check, Setting, Target, TargetKind};
+use dragnet::Check;
+use dragnet::extend::{Setting, Target, TargetKind};
 use stateright::actor::ActorModel;
 use stateright::{Expectation, Property};
 

@@ -29,9 +29,9 @@ use std::fmt::Debug;
 use std::marker::PhantomData;
 
 use ::crdts::{CmRDT, CvRDT, Dot, List, MVReg, Map, OrdDot, Orswot, VClock};
-use dragnet::{
-    AnyCheck, BySerde, Check, Cluster, Context, Digested, Entry, Network, Node, NodeId, Setup,
-};
+use dragnet::catalog::{AnyCheck, Entry, Setup};
+use dragnet::nodes::{BySerde, Digested, Network};
+use dragnet::{Check, Cluster, Context, Node, NodeId};
 use serde::Serialize;
 
 /// The data types under the name `crdts`.
@@ -445,7 +445,8 @@ impl<C: Replicated + CvRDT> Node for ByStates<C> {
 
 #[cfg(test)]
 mod tests {
-    use dragnet::{Selection, Verdict, duplicates};
+    use dragnet::catalog::Selection;
+    use dragnet::{Verdict, duplicates};
 
     use super::*;
 

@@ -36,9 +36,9 @@ use ::foca::{
     AccumulatingRuntime, Codec, Config, Error, Foca, Header, Identity, NoCustomBroadcast,
     PeriodicParams, PostcardCodec, State,
 };
-use dragnet::{
-    Check, Cluster, Context, Entry, Network, NodeId, Opaque, OpaqueNode, Timer, others, partitions,
-};
+use dragnet::catalog::Entry;
+use dragnet::nodes::{Network, Opaque, OpaqueNode};
+use dragnet::{Check, Cluster, Context, NodeId, Timer, others, partitions};
 use rand::SeedableRng;
 use rand::rngs::SmallRng;
 use serde::{Deserialize, Serialize};

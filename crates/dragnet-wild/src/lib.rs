@@ -4,7 +4,7 @@
 //! keeps what the crate wants kept, and says what must hold. [`entries`] lists them all under the names that a command
 //! line gives them.
 
-use dragnet::Entry;
+use dragnet::catalog::Entry;
 
 pub mod crdts;
 pub mod foca;

@@ -32,10 +32,9 @@ use ::omnipaxos::messages::Message;
 use ::omnipaxos::storage::{NoSnapshot, StopSign, Storage, StorageOp, StorageResult};
 use ::omnipaxos::util::LogEntry as Read;
 use ::omnipaxos::{ClusterConfig, OmniPaxos, OmniPaxosConfig, ServerConfig};
-use dragnet::{
-    BySerde, Check, Cluster, Context, Digested, Entry, Network, NodeId, Opaque, OpaqueNode,
-    Snapshot, Timer, others,
-};
+use dragnet::catalog::Entry;
+use dragnet::nodes::{BySerde, Digested, Network, Opaque, OpaqueNode, Snapshot};
+use dragnet::{Check, Cluster, Context, NodeId, Timer, others};
 use serde::{Deserialize, Serialize};
 
 /// The replicated log under the name `omnipaxos`.

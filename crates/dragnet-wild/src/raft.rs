@@ -31,10 +31,10 @@ use std::fmt::{self, Debug};
 use std::hash::Hash;
 use std::time::Duration;
 
-use dragnet::{
-    Check, Cluster, Context, Entry, Network, NodeId, Opaque, OpaqueNode, Snapshot, StableHasher,
-    Timer, crashes,
-};
+use dragnet::catalog::Entry;
+use dragnet::nodes::{Network, Opaque, OpaqueNode, Snapshot};
+use dragnet::trace::StableHasher;
+use dragnet::{Check, Cluster, Context, NodeId, Timer, crashes};
 use protobuf::Message as _;
 use raft::eraftpb::{self, HardState, Message};
 use raft::storage::MemStorage;

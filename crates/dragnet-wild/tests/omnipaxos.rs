@@ -1,6 +1,7 @@
 //! omnipaxos 0.2.4, in the search that finds a decided index going back in 0.2.3.
 
-use dragnet::{Selection, Verdict};
+use dragnet::Verdict;
+use dragnet::catalog::Selection;
 
 /// The verdict on the log with so many elections.
 fn verdict(elections: &str) -> Verdict {

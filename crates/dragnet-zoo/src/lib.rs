@@ -4,7 +4,7 @@
 //! Each module is a program, its specification and its documentation at once. [`entries`] lists them all under the names
 //! that a command line gives them.
 
-use dragnet::Entry;
+use dragnet::catalog::Entry;
 
 pub mod one_paxos;
 pub mod paxos;
@@ -19,7 +19,7 @@ pub mod two_phase_commit_model;
 /// Every bundled system.
 ///
 /// ```
-/// use dragnet::{Selection, find};
+/// use dragnet::catalog::{Selection, find};
 ///
 /// let entries = dragnet_zoo::entries();
 /// let commit = find(&entries, "two-phase-commit").unwrap();

@@ -21,7 +21,9 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use dragnet::{Check, Cluster, Context, Either, Entry, Network, Node, NodeId, Snapshot, Timer};
+use dragnet::catalog::Entry;
+use dragnet::nodes::{Either, Network, Snapshot};
+use dragnet::{Check, Cluster, Context, Node, NodeId, Timer};
 use serde::{Deserialize, Serialize};
 
 /// The store under the name `primary-backup`.

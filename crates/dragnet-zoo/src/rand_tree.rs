@@ -30,7 +30,9 @@
 
 use std::collections::BTreeSet;
 
-use dragnet::{Check, Cluster, Context, Entry, Network, Node, NodeId, Setup, crashes};
+use dragnet::catalog::{Entry, Setup};
+use dragnet::nodes::Network;
+use dragnet::{Check, Cluster, Context, Node, NodeId, crashes};
 use serde::{Deserialize, Serialize};
 
 /// RandTree under the name `rand-tree`.

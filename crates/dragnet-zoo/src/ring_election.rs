@@ -7,7 +7,8 @@
 //! The one parameter, `nodes`, says how many members there are. Their ids go up and down around the ring: 1, *n*, 2,
 //! *n* - 1, and so on. With the bug `wrong-comparison` the member with the highest id compares the wrong way round.
 
-use dragnet::{Check, Cluster, Context, Entry, Node, NodeId};
+use dragnet::catalog::Entry;
+use dragnet::{Check, Cluster, Context, Node, NodeId};
 use serde::{Deserialize, Serialize};
 
 /// The election under the name `ring-election`.

@@ -1,6 +1,7 @@
 //! What the tests of all systems share.
 
-use dragnet::{Entry, Selection, SelectionError, Verdict};
+use dragnet::Verdict;
+use dragnet::catalog::{Entry, Selection, SelectionError};
 
 /// The verdict on a system as it is.
 pub(crate) fn default_verdict(entry: &Entry) -> Verdict {

@@ -9,7 +9,8 @@
 //!
 //! There are no parameters. With the bug `forwards-early` node 1 hands on a message that it has not received.
 
-use dragnet::{Check, Cluster, Context, Entry, Node, NodeId};
+use dragnet::catalog::Entry;
+use dragnet::{Check, Cluster, Context, Node, NodeId};
 use serde::{Deserialize, Serialize};
 
 /// The tree under the name `tree`.

@@ -14,7 +14,9 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use dragnet::{Check, Cluster, Context, Either, Entry, Node, NodeId, Snapshot, Timer};
+use dragnet::catalog::Entry;
+use dragnet::nodes::{Either, Snapshot};
+use dragnet::{Check, Cluster, Context, Node, NodeId, Timer};
 use serde::{Deserialize, Serialize};
 
 /// Two-phase commit under the name `two-phase-commit`.

@@ -9,7 +9,10 @@
 
 use std::fmt::{self, Debug};
 
-use dragnet::{Check, ComponentId, Entry, Failure, Fingerprint, Key, System, Task};
+use dragnet::catalog::Entry;
+use dragnet::system::{ComponentId, Task};
+use dragnet::trace::{Fingerprint, Key};
+use dragnet::{Check, Failure, System};
 
 /// The most resource managers that fit into a state.
 const MOST: u64 = 12;

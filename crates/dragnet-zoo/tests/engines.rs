@@ -1,7 +1,9 @@
 //! Every engine says the same of every system.
 
+use dragnet::catalog::{Entry, Selection};
+use dragnet::engine::Options;
 use dragnet::engine::{EngineName, Random};
-use dragnet::{Control, Entry, Options, Selection, Verdict};
+use dragnet::{Control, Verdict};
 
 fn run(entry: &Entry, selection: &Selection<'_>, set: impl Fn(&mut Options)) -> Verdict {
     let mut check = entry

@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
+use dragnet::catalog::{AnyCheck, Entry, Selection};
 use dragnet::engine::{Local, Pruning};
-use dragnet::{AnyCheck, Control, Entry, Outcome, Selection, Verdict};
+use dragnet::{Control, Outcome, Verdict};
 
 const LEVELS: [Pruning; 4] = [
     Pruning::Plain,

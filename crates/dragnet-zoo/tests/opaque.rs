@@ -5,10 +5,9 @@ use std::hash::Hash;
 use std::sync::{Arc, Mutex};
 
 use dragnet::engine::EngineName;
-use dragnet::{
-    Check, Cluster, Context, Node, NodeId, Opaque, OpaqueNode, Outcome, Past, Snapshot,
-    StableHasher, Timer, crashes,
-};
+use dragnet::nodes::{Opaque, OpaqueNode, Past, Snapshot};
+use dragnet::trace::StableHasher;
+use dragnet::{Check, Cluster, Context, Node, NodeId, Outcome, Timer, crashes};
 use dragnet_zoo::{
     one_paxos, paxos, primary_backup, rand_tree, ring_election, tree, two_phase_commit,
 };

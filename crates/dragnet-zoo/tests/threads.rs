@@ -3,8 +3,10 @@
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex};
 
+use dragnet::catalog::{AnyCheck, Entry, Selection, find};
 use dragnet::engine::{Dpor, Engine, EngineName, Pct, Random, Reduction};
-use dragnet::{AnyCheck, Check, Control, Entry, Selection, Threads, Verdict, ViolationKind, find};
+use dragnet::verdict::ViolationKind;
+use dragnet::{Check, Control, Threads, Verdict};
 use dragnet_zoo::threads::{connection_pool, entries, philosophers, work_stealing};
 
 /// The reductions that are meant for more than a comparison.

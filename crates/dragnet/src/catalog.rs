@@ -6,13 +6,14 @@ use std::panic::{self, AssertUnwindSafe};
 
 use thiserror::Error;
 
-use crate::check::AnyCheck;
+pub use crate::check::AnyCheck;
 use crate::target::nodes::Faults;
 
 /// A named system with parameters and seeded bugs.
 ///
 /// ```
-/// use dragnet::{Check, Cluster, Context, Entry, Faults, Node, NodeId, Selection};
+/// use dragnet::catalog::{Entry, Selection};
+/// use dragnet::{Check, Cluster, Context, Faults, Node, NodeId};
 ///
 /// struct Counter { limit: u8 }
 ///
@@ -436,7 +437,8 @@ impl Entry {
     /// Adds a parameter that is one of several names, the first of them unless somebody chooses otherwise.
     ///
     /// ```
-    /// use dragnet::{AnyCheck, Check, Cluster, Context, Entry, Node, NodeId, Selection};
+    /// use dragnet::catalog::{AnyCheck, Entry, Selection};
+    /// use dragnet::{Check, Cluster, Context, Node, NodeId};
     ///
     /// # struct Quiet;
     /// # impl Node for Quiet {

@@ -27,6 +27,8 @@
 
 use crate::named::named;
 
+pub use crate::options::Options;
+
 /// An engine with its options, as [`Check::engine`](crate::Check::engine) takes it.
 ///
 /// Each engine is a type of its own with its own options; [`EngineName`] names them all, and stands for the engine with its

@@ -78,7 +78,7 @@
 //!
 //! `rand_core`: the generator of [`rand`] is one for the crate `rand`.
 
-mod catalog;
+pub mod catalog;
 mod check;
 mod coarse_hash;
 mod driver;
@@ -96,40 +96,52 @@ pub mod rand;
 mod signals;
 mod step_guard;
 mod sterile;
-mod system;
+pub mod system;
 mod tables;
 mod target;
-mod trace;
-mod verdict;
+pub mod trace;
+pub mod verdict;
 mod weave;
 
-pub use catalog::{Bug, Entry, Parameter, Selection, SelectionError, Setup, Value, Values, find};
-pub use check::{AnyCheck, Check};
+pub use check::Check;
 pub use engine::Engine;
 pub use explore::{Control, Progress};
-pub use options::{Determinism, Options};
+pub use options::Determinism;
 #[cfg(not(feature = "threads"))]
 pub use plain::{arc, cell, choose};
 #[cfg(not(feature = "threads"))]
 pub use std::{hint, net, sync, thread, thread_local, time};
 #[doc(hidden)]
 pub use step_guard::{end_process, end_process_if_stopped_in_exit};
-pub use system::{Actor, ComponentId, EventKind, Failure, FailureKind, Successor, System, Task};
+pub use system::{Failure, System};
 pub use target::nodes::{
-    ByDebug, BySerde, Cluster, Context, Digest, DigestOf, Digested, Either, Faults, FaultsError,
-    InFlight, Network, Node, NodeEvent, NodeId, NodeView, Nodes, Opaque, OpaqueNode, Own, Past,
-    Role, Row, Snapshot, Timer, crashes, drops, duplicates, others, partitions, resets, restarts,
+    Cluster, Context, Faults, Node, NodeId, Timer, crashes, drops, duplicates, others, partitions,
+    resets, restarts,
 };
 #[cfg(feature = "threads")]
-pub use target::threads::{
-    Moment, Moments, Threads, Turn, arc, cell, choose, hint, net, sync, thread, time,
-};
-pub use target::{NodeWork, Setting, Target, TargetKind, Watch};
-pub use trace::{
-    Fingerprint, Key, SavedMessage, SavedNode, SavedState, SavedTimer, StableHasher, StateError,
-    Step, Trace, TraceError, TraceStep,
-};
-pub use verdict::{
-    Counterexample, LocalWork, Outcome, Replay, ReplayError, ScheduleWork, Statistics, Style,
-    Verdict, Violation, ViolationKind, Waiting,
-};
+pub use target::threads::{Threads, arc, cell, choose, hint, net, sync, thread, time};
+pub use verdict::{Outcome, Verdict};
+
+/// Nodes and clusters: what is beside [`Node`] and [`Cluster`].
+pub mod nodes {
+    pub use crate::target::NodeWork;
+    pub use crate::target::nodes::{
+        ByDebug, BySerde, Cluster, Context, Digest, DigestOf, Digested, Either, Faults,
+        FaultsError, InFlight, Network, Node, NodeEvent, NodeId, NodeView, Opaque, OpaqueNode, Own,
+        Past, Role, Snapshot, Timer, crashes, drops, duplicates, others, partitions, resets,
+        restarts,
+    };
+    #[doc(hidden)]
+    pub use crate::target::nodes::{Nodes, Row};
+}
+
+/// Multithreaded programs: what is beside [`Threads`].
+#[cfg(feature = "threads")]
+pub mod threads {
+    pub use crate::target::threads::{Moment, Moments, Threads, Turn};
+}
+
+/// What a crate needs that brings a kind of target of its own.
+pub mod extend {
+    pub use crate::target::{Setting, Target, TargetKind, Watch};
+}

@@ -8,6 +8,7 @@ use crate::trace::Key;
 
 /// How to search. Nothing here changes the system that is searched.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Options {
     /// Which engine explores, with its own options.
     pub engine: Engine,

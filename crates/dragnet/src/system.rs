@@ -240,6 +240,7 @@ pub struct Successor<T> {
 
 /// What kind of step an event is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum EventKind {
     /// The program itself goes on.
     Progress,
@@ -261,6 +262,7 @@ impl Display for ComponentId {
 
 /// Who takes an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[non_exhaustive]
 pub enum Actor {
     /// A component of the system, and the thread inside it: 0 where it has only one.
     Component(ComponentId, u32),
@@ -271,7 +273,7 @@ pub enum Actor {
 /// Who takes an event, and whom it befalls.
 ///
 /// ```
-/// use dragnet::{Actor, ComponentId, Task};
+/// use dragnet::system::{Actor, ComponentId, Task};
 ///
 /// let crash = Task::of_the_environment(Some(ComponentId(2)));
 /// assert_eq!((crash.actor, crash.component()), (Actor::Environment, Some(ComponentId(2))));
@@ -320,7 +322,8 @@ impl Task {
 /// How a program failed while it took a step.
 ///
 /// ```
-/// use dragnet::{Failure, FailureKind};
+/// use dragnet::system::FailureKind;
+/// use dragnet::Failure;
 ///
 /// let failure = Failure::assertion("the log has a gap");
 /// assert_eq!(failure.kind(), FailureKind::Assertion);
@@ -338,6 +341,7 @@ struct FailureParts {
 
 /// Why a step failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum FailureKind {
     /// A handler's own assertion did not hold.
     Assertion,
@@ -370,7 +374,8 @@ impl Failure {
     /// needed: panics are caught there.
     ///
     /// ```
-    /// use dragnet::{Failure, FailureKind};
+    /// use dragnet::system::FailureKind;
+    /// use dragnet::Failure;
     ///
     /// let failure = Failure::catch(|| -> u8 { panic!("the log has a gap") }).unwrap_err();
     /// assert_eq!((failure.kind(), failure.message()), (FailureKind::Panic, "the log has a gap"));

@@ -5,9 +5,10 @@ use std::hash::{Hash, Hasher};
 use std::time::Duration;
 
 use dragnet::engine::{Engine, EngineName, EngineOption};
+use dragnet::system::ComponentId;
+use dragnet::verdict::ViolationKind;
 use dragnet::{
-    Check, Cluster, ComponentId, Context, Determinism, Failure, Node, NodeId, System, Timer,
-    Verdict, ViolationKind,
+    Check, Cluster, Context, Determinism, Failure, Node, NodeId, System, Timer, Verdict,
 };
 
 /// The engine with so many walks, if it makes random ones.

@@ -5,7 +5,8 @@ use std::time::Duration;
 use std::{env, process, thread};
 
 use dragnet::engine::EngineName;
-use dragnet::{Check, Cluster, Context, Failure, Node, NodeId, Style, System};
+use dragnet::verdict::Style;
+use dragnet::{Check, Cluster, Context, Failure, Node, NodeId, System};
 
 const ENGINES: [EngineName; 5] = [
     EngineName::Breadth,

@@ -306,7 +306,7 @@ impl System for Moody {
         Ok(state + event)
     }
 
-    fn waiting(&self, _state: &u8) -> Vec<dragnet::ComponentId> {
+    fn waiting(&self, _state: &u8) -> Vec<dragnet::system::ComponentId> {
         panic!("do not ask")
     }
 }
@@ -355,7 +355,7 @@ fn never(number: i8) -> Check<UpAndDown> {
         .always("never", move |state| *state != number)
 }
 
-fn trace_to(number: i8) -> dragnet::Trace {
+fn trace_to(number: i8) -> dragnet::trace::Trace {
     let verdict = never(number).run();
     verdict
         .counterexample()

@@ -6,10 +6,9 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Instant;
 
 use dragnet::engine::EngineName;
-use dragnet::{
-    ByDebug, Check, Cluster, Context, Determinism, Digest, Digested, Node, NodeId, Opaque,
-    OpaqueNode, Outcome, StableHasher, Timer, crashes,
-};
+use dragnet::nodes::{ByDebug, Digest, Digested, Opaque, OpaqueNode};
+use dragnet::trace::StableHasher;
+use dragnet::{Check, Cluster, Context, Determinism, Node, NodeId, Outcome, Timer, crashes};
 
 /// Adds up what it hears from the others, in a float.
 #[derive(Clone, Debug)]
@@ -26,7 +25,7 @@ impl Digest for Sum {
 
 struct Summing<By>(std::marker::PhantomData<fn() -> By>);
 
-impl<By: dragnet::DigestOf<Sum> + 'static> Node for Summing<By> {
+impl<By: dragnet::nodes::DigestOf<Sum> + 'static> Node for Summing<By> {
     type State = Digested<Sum, By>;
     type Msg = u32;
 
@@ -70,7 +69,7 @@ fn a_digest_tells_states_apart_as_comparing_would() {
         verdict.statistics.states
     };
     let hashed = states(Check::new(Cluster::new(4, |_| Hashed)).run());
-    let summing = || Summing::<dragnet::Own>(std::marker::PhantomData);
+    let summing = || Summing::<dragnet::nodes::Own>(std::marker::PhantomData);
     assert_eq!(
         states(Check::new(Cluster::new(4, |_| summing())).run()),
         hashed

@@ -3,9 +3,9 @@
 use std::time::{Duration, Instant};
 
 use dragnet::engine::EngineName;
-use dragnet::{
-    Check, Cluster, Context, Failure, Node, NodeId, Outcome, Style, System, Target, crashes,
-};
+use dragnet::extend::Target;
+use dragnet::verdict::Style;
+use dragnet::{Check, Cluster, Context, Failure, Node, NodeId, Outcome, System, crashes};
 
 const EXHAUSTIVE: [EngineName; 4] = [
     EngineName::Breadth,

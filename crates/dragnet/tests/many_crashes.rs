@@ -6,7 +6,9 @@
 use std::hash::{Hash, Hasher};
 
 use dragnet::engine::EngineName;
-use dragnet::{Check, Cluster, Context, Failure, Network, Node, NodeId, Style, System};
+use dragnet::nodes::Network;
+use dragnet::verdict::Style;
+use dragnet::{Check, Cluster, Context, Failure, Node, NodeId, System};
 
 const ENGINES: [EngineName; 5] = [
     EngineName::Breadth,

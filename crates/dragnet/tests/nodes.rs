@@ -3,9 +3,12 @@
 use std::time::Duration;
 
 use dragnet::engine::{EngineName, Random};
+use dragnet::nodes::Network;
+use dragnet::system::FailureKind;
+use dragnet::verdict::{ViolationKind, Waiting};
 use dragnet::{
-    Check, Cluster, Context, FailureKind, Network, Node, NodeId, Outcome, Timer, ViolationKind,
-    Waiting, crashes, drops, duplicates, partitions, restarts,
+    Check, Cluster, Context, Node, NodeId, Outcome, Timer, crashes, drops, duplicates, partitions,
+    restarts,
 };
 
 /// A worker sleeps until it is woken, but ignores a wake-up that comes before it has gone to sleep.

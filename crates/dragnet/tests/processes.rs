@@ -3,7 +3,8 @@
 use std::env;
 use std::process::{Command, Output};
 
-use dragnet::{Check, Cluster, Context, Fingerprint, Key, Node, NodeId};
+use dragnet::trace::{Fingerprint, Key};
+use dragnet::{Check, Cluster, Context, Node, NodeId};
 
 /// Answers every greeting, and talks while it does.
 struct Chatty;

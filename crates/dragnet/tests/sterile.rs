@@ -12,9 +12,10 @@ use std::{env, thread};
 use tracing::span::{Attributes, Id, Record};
 use tracing::{Event, Metadata, Subscriber};
 
-use dragnet::{
-    Check, Cluster, Context, FailureKind, Node, NodeId, Opaque, OpaqueNode, ViolationKind,
-};
+use dragnet::nodes::{Opaque, OpaqueNode};
+use dragnet::system::FailureKind;
+use dragnet::verdict::ViolationKind;
+use dragnet::{Check, Cluster, Context, Node, NodeId};
 
 const HOUR: Duration = Duration::from_secs(3600);
 

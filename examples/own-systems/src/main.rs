@@ -15,7 +15,9 @@ use std::collections::VecDeque;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use dragnet::{Check, Cluster, Context, Either, Entry, Node, NodeId, Timer};
+use dragnet::catalog::Entry;
+use dragnet::nodes::Either;
+use dragnet::{Check, Cluster, Context, Node, NodeId, Timer};
 
 fn main() -> ExitCode {
     dragnet_cli::main([entry()])

@@ -11,7 +11,7 @@ fn main() -> ExitCode {
 
 #[cfg(test)]
 mod tests {
-    use dragnet::Selection;
+    use dragnet::catalog::Selection;
 
     use super::omnipaxos;
 

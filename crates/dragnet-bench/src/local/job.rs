@@ -6,7 +6,9 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 use dragnet::engine::{Engine, EngineName, EngineOption, Pruning};
-use dragnet::{Check, Cluster, Control, NodeView, Outcome, SavedState, Snapshot, Verdict};
+use dragnet::nodes::{NodeView, Snapshot};
+use dragnet::trace::SavedState;
+use dragnet::{Check, Cluster, Control, Outcome, Verdict};
 use dragnet_zoo::paxos::{self, Index, Memory, Mistake, Replica, Value};
 use serde::{Deserialize, Serialize};
 

@@ -2,8 +2,11 @@
 
 use std::borrow::Cow;
 
+use dragnet::catalog::{Entry, Selection};
 use dragnet::engine::{Breadth, Depth, Engine, Random};
-use dragnet::{Check, Control, Entry, FailureKind, Selection, System, ViolationKind};
+use dragnet::system::FailureKind;
+use dragnet::verdict::ViolationKind;
+use dragnet::{Check, Control, System};
 use dragnet_stateright::{ModelSystem, Reflexive, Stateright, check, check_actors};
 use stateright::actor::{Actor, ActorModel, Id, Network, Out};
 use stateright::util::HashableHashSet;
@@ -81,7 +84,9 @@ fn always_and_sometimes_are_judged_as_stateright_judges_them() {
     let ours = check(model(true)).run();
     assert_eq!(violated(&ours).as_deref(), Some("below"));
     let path = theirs.discovery("below").expect("they find it too");
-    let length = ours.counterexample().map(dragnet::Counterexample::len);
+    let length = ours
+        .counterexample()
+        .map(dragnet::verdict::Counterexample::len);
     assert_eq!(length, Some(path.into_actions().len()));
 
     let theirs = model(false).checker().spawn_bfs().join();

@@ -3,7 +3,8 @@
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
 
-use dragnet::{Check, Cluster, Faults, Node, ViolationKind, crashes, drops, duplicates};
+use dragnet::verdict::ViolationKind;
+use dragnet::{Check, Cluster, Faults, Node, crashes, drops, duplicates};
 use dragnet_stateright::{ActorNode, NoEquivalent, cluster, timer};
 use stateright::actor::register::{RegisterActor, RegisterActorState};
 use stateright::actor::{ActorModel, Envelope, Network, Out, model_timeout};

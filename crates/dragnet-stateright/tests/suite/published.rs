@@ -2,7 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use dragnet::{Check, ViolationKind};
+use dragnet::Check;
+use dragnet::verdict::ViolationKind;
 use dragnet_stateright::{ModelSystem, Stateright, check, check_actors};
 use stateright::actor::{ActorModel, Envelope, Id, LossyNetwork, Network};
 use stateright::{Checker, Model, Property};

@@ -4,10 +4,9 @@ use std::fmt::{self, Debug};
 use std::hash::Hash;
 use std::time::Duration;
 
-use dragnet::{
-    ByDebug, Check, Cluster, Context, Digest, DigestOf, Digested, Network, Node, NodeId, Snapshot,
-    StableHasher, Timer,
-};
+use dragnet::nodes::{ByDebug, Digest, DigestOf, Digested, Network, Snapshot};
+use dragnet::trace::StableHasher;
+use dragnet::{Check, Cluster, Context, Node, NodeId, Timer};
 
 use super::noraft::{
     self, Action, ClusterConfig, Log, LogEntries, LogEntry, LogIndex, LogPosition, NodeGeneration,

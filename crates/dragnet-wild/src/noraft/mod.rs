@@ -33,7 +33,7 @@
 //! not have gives them up in memory only, and has them again after a restart. When the leader's answer to what the node
 //! said before then arrives, entries are written behind those that should be gone.
 
-use dragnet::{AnyCheck, Entry};
+use dragnet::catalog::{AnyCheck, Entry};
 
 #[path = "."]
 mod v0_4 {
@@ -126,8 +126,9 @@ struct Bounds {
 
 #[cfg(test)]
 mod tests {
+    use dragnet::catalog::Selection;
     use dragnet::engine::{Engine, EngineName, EngineOption};
-    use dragnet::{Faults, Outcome, Selection, Verdict, crashes};
+    use dragnet::{Faults, Outcome, Verdict, crashes};
 
     use super::*;
 

@@ -4,8 +4,11 @@ use std::cell::Cell;
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex};
 
+use dragnet::catalog::Selection;
 use dragnet::engine::EngineName;
-use dragnet::{Key, Node, Outcome, Past, Selection, Verdict};
+use dragnet::nodes::Past;
+use dragnet::trace::Key;
+use dragnet::{Node, Outcome, Verdict};
 use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
 

@@ -46,7 +46,9 @@
 
 mod node;
 
-use dragnet::{Check, Cluster, Network, NodeView, Setup};
+use dragnet::catalog::Setup;
+use dragnet::nodes::{Network, NodeView};
+use dragnet::{Check, Cluster};
 
 pub use node::{Accepted, Entry, Epoch, Memory, Mistake, Msg, Replica, Roles, Values};
 
@@ -56,8 +58,8 @@ use crate::paxos::{self, Index, Value, agree};
 const MOST: u64 = 9;
 
 /// 1Paxos under the name `one-paxos`.
-pub fn entry() -> dragnet::Entry {
-    dragnet::Entry::new(
+pub fn entry() -> dragnet::catalog::Entry {
+    dragnet::catalog::Entry::new(
         "one-paxos",
         "1Paxos: Multi-Paxos with a single acceptor, above a log of who leads and who accepts",
         check,

@@ -32,7 +32,9 @@
 
 mod node;
 
-use dragnet::{Check, Cluster, Entry, Network, NodeId, NodeView, Setup, Snapshot, crashes};
+use dragnet::catalog::{Entry, Setup};
+use dragnet::nodes::{Network, NodeView, Snapshot};
+use dragnet::{Check, Cluster, NodeId, crashes};
 
 pub use node::{Accepted, Ballot, Index, Memory, Mistake, Msg, Replica, Value};
 

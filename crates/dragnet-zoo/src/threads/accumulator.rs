@@ -11,11 +11,12 @@
 
 use std::io::{ErrorKind, Read, Write};
 
+use dragnet::catalog::{Entry, Setup};
 use dragnet::net::{TcpListener, TcpStream};
 use dragnet::process::{self, Process};
 use dragnet::sync::atomic::{AtomicU32, Ordering::SeqCst};
 use dragnet::sync::{Arc, Mutex};
-use dragnet::{Check, Entry, Setup, Threads, choose};
+use dragnet::{Check, Threads, choose};
 
 use super::spawn;
 

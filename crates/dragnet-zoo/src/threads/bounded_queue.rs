@@ -13,8 +13,9 @@
 
 use std::collections::VecDeque;
 
+use dragnet::catalog::Entry;
 use dragnet::sync::{Arc, Condvar, Mutex, MutexGuard};
-use dragnet::{Check, Entry, Threads};
+use dragnet::{Check, Threads};
 
 use super::{join_all, spawn};
 

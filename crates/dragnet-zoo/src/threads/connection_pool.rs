@@ -7,8 +7,9 @@
 //! With the bug `lock-order` a connection is given back the other way round, under the lock of the statistics, and two
 //! clients can wait for each other.
 
+use dragnet::catalog::Entry;
 use dragnet::sync::{Arc, Condvar, Mutex};
-use dragnet::{Check, Entry, Threads};
+use dragnet::{Check, Threads};
 
 use super::{join_all, spawn};
 

@@ -5,8 +5,9 @@
 //! inode without a block looks for a block that is not busy. Up to thirteen threads never meet, so that there is one
 //! execution; with `n` = 14 there are 2, with 16 there are 8.
 
+use dragnet::catalog::Entry;
 use dragnet::sync::{Arc, Mutex};
-use dragnet::{Check, Entry, Threads};
+use dragnet::{Check, Threads};
 
 use super::{join_all, spawn};
 

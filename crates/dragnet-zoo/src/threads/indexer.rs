@@ -5,9 +5,10 @@
 //! taken goes to the next. No static analysis can tell that up to eleven threads never meet: with `n` = 11 there is one
 //! execution, with 12 there are 8.
 
+use dragnet::catalog::Entry;
 use dragnet::sync::Arc;
 use dragnet::sync::atomic::{AtomicUsize, Ordering::SeqCst};
-use dragnet::{Check, Entry, Threads};
+use dragnet::{Check, Threads};
 
 use super::{join_all, spawn};
 

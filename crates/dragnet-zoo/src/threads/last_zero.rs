@@ -5,9 +5,10 @@
 //! finds a zero. How far it looks depends on the schedule, which is what makes a reduction without wake-up trees run into
 //! executions that turn out to be like others. `n` writers have 64 executions when `n` is 5, and 3,328 when it is 10.
 
+use dragnet::catalog::Entry;
 use dragnet::sync::Arc;
 use dragnet::sync::atomic::{AtomicUsize, Ordering::SeqCst};
-use dragnet::{Check, Entry, Threads};
+use dragnet::{Check, Threads};
 
 use super::{join_all, spawn};
 

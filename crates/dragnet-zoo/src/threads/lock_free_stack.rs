@@ -8,9 +8,10 @@
 //!
 //! With the bug `aba` it carries none, and a slot is given to two threads.
 
+use dragnet::catalog::Entry;
 use dragnet::sync::Arc;
 use dragnet::sync::atomic::{AtomicU32, AtomicU64, Ordering::SeqCst};
-use dragnet::{Check, Entry, Threads};
+use dragnet::{Check, Threads};
 
 use super::{join_all, spawn};
 

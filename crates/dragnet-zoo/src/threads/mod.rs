@@ -3,7 +3,7 @@
 //! Each is written as it would be on `std`, with the imports of what threads share taken from [`dragnet::sync`],
 //! [`dragnet::thread`] and [`dragnet::net`].
 
-use dragnet::Entry;
+use dragnet::catalog::Entry;
 use dragnet::thread::{Builder, JoinHandle};
 
 pub mod accumulator;

@@ -5,8 +5,9 @@
 //! waits, by way of others, for this one. With the bug `left-first` everybody takes the fork on the left first: when all
 //! do so at once, all starve.
 
+use dragnet::catalog::Entry;
 use dragnet::sync::{Arc, Mutex};
-use dragnet::{Check, Entry, Threads};
+use dragnet::{Check, Threads};
 
 use super::{join_all, spawn};
 

@@ -4,9 +4,10 @@
 //! partial order reduction*, POPL 2014). Each reader comes before or after the writer, and that is all that matters:
 //! with `n` readers there are 2ⁿ executions, though their steps can be interleaved in far more ways.
 
+use dragnet::catalog::Entry;
 use dragnet::sync::Arc;
 use dragnet::sync::atomic::{AtomicU32, Ordering::SeqCst};
-use dragnet::{Check, Entry, Threads};
+use dragnet::{Check, Threads};
 
 use super::{join_all, spawn};
 

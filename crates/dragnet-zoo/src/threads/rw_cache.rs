@@ -7,9 +7,10 @@
 
 use std::collections::BTreeMap;
 
+use dragnet::catalog::Entry;
 use dragnet::sync::atomic::{AtomicU32, Ordering::SeqCst};
 use dragnet::sync::{Arc, RwLock};
-use dragnet::{Check, Entry, Threads};
+use dragnet::{Check, Threads};
 
 use super::{join_all, spawn};
 

@@ -8,9 +8,10 @@
 //! With the bug `lost-task` the owner takes the last task without that compare-and-exchange: a thief that has read it
 //! already runs it too.
 
+use dragnet::catalog::Entry;
 use dragnet::sync::Arc;
 use dragnet::sync::atomic::{AtomicIsize, AtomicUsize, Ordering::SeqCst};
-use dragnet::{Check, Entry, Threads};
+use dragnet::{Check, Threads};
 
 use super::{join_all, spawn};
 

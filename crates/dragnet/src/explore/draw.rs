@@ -1,7 +1,7 @@
 //! How random walks go on: evenly, or by priorities.
 //!
 //! Priorities are those of probabilistic concurrency testing (Burckhardt, Kothari, Musuvathi and Nagarakatte, *A randomized
-//! scheduler with probabilistic guarantees of finding bugs*, ASPLOS 2010). Each [actor](crate::Actor) has one, drawn when it is
+//! scheduler with probabilistic guarantees of finding bugs*, ASPLOS 2010). Each [actor](crate::system::Actor) has one, drawn when it is
 //! first seen, and of those that are enabled the one with the highest takes its event. After some steps, drawn beforehand, the
 //! actor of the last step falls behind all others. A bug that takes d - 1 such changes is found on a walk of k steps of n actors
 //! with a probability of at least 1 / (n k^(d-1)).

@@ -9,7 +9,9 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 
 use crate::engine::{Engine, EngineName, EngineOption};
-use crate::{Check, ComponentId, EventKind, Failure, Outcome, System, Verdict, ViolationKind};
+use crate::system::{ComponentId, EventKind};
+use crate::verdict::ViolationKind;
+use crate::{Check, Failure, Outcome, System, Verdict};
 
 const PLACES: u8 = 12;
 

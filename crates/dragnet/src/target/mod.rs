@@ -167,6 +167,7 @@ pub enum Watch {
 
 /// What the interned engine had to do, and how it treats deliveries that change nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct NodeWork {
     /// Distinct local states of all nodes.
     pub local_states: u64,

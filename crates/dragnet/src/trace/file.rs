@@ -18,6 +18,7 @@ const VERSION: u32 = 1;
 ///
 /// It needs no serialisable types of the program under test, and it notices when the program has changed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct Trace {
     format: String,
     version: u32,
@@ -53,6 +54,7 @@ pub struct Trace {
 
 /// A step of a [`Trace`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct TraceStep {
     /// Its position among the enabled events.
     pub event: usize,
@@ -66,6 +68,7 @@ pub struct TraceStep {
 
 /// A trace that could not be read or written.
 #[derive(Debug, Error)]
+#[non_exhaustive]
 pub enum TraceError {
     /// The file cannot be read.
     #[error("cannot read the trace {}: {source}", path.display())]

@@ -17,7 +17,7 @@ pub struct Key(pub u64);
 /// The 64-bit hash of a state.
 ///
 /// ```
-/// use dragnet::{Fingerprint, Key};
+/// use dragnet::trace::{Fingerprint, Key};
 ///
 /// let state = ("leader", 7_u32);
 /// assert_eq!(Fingerprint::of(&state, Key(1)), Fingerprint::of(&state, Key(1)));

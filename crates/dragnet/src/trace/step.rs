@@ -47,8 +47,8 @@ impl Step {
     ///     fn fmt(&self, _: &mut fmt::Formatter<'_>) -> fmt::Result { panic!("the log is gone") }
     /// }
     ///
-    /// assert_eq!(dragnet::Step::text(&Some(1)), "Some(1)");
-    /// assert_eq!(dragnet::Step::text(&Log), "‹Debug of Log panicked: the log is gone›");
+    /// assert_eq!(dragnet::trace::Step::text(&Some(1)), "Some(1)");
+    /// assert_eq!(dragnet::trace::Step::text(&Log), "‹Debug of Log panicked: the log is gone›");
     /// ```
     pub fn text<T: Debug + ?Sized>(value: &T) -> String {
         debug(value)
@@ -62,7 +62,7 @@ impl Step {
     ///
     /// let before = Acceptor { promised: 1, accepted: None };
     /// let after = Acceptor { promised: 1, accepted: Some("a") };
-    /// assert_eq!(dragnet::Step::changes(&before, &after), ["accepted: None → Some(\"a\")"]);
+    /// assert_eq!(dragnet::trace::Step::changes(&before, &after), ["accepted: None → Some(\"a\")"]);
     /// ```
     pub fn changes<S: Debug>(before: &S, after: &S) -> Vec<String> {
         change::between(before, after)

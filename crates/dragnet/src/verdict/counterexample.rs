@@ -7,6 +7,7 @@ use crate::trace::{Step, Trace};
 
 /// What is wrong, and how to get there.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Violation {
     /// The property that does not hold.
     pub property: String,
@@ -18,6 +19,7 @@ pub struct Violation {
 
 /// In which way a property does not hold.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum ViolationKind {
     /// A reachable state does not satisfy an invariant.
     Invariant,
@@ -99,6 +101,7 @@ impl Violation {
 
 /// An execution that violates a property.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Counterexample {
     /// The initial state, a line a component.
     pub start: Vec<String>,

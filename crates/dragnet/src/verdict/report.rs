@@ -14,6 +14,7 @@ use crate::trace::{Fingerprint, Key, SavedState};
 /// What a check found.
 #[derive(Clone, Debug, PartialEq)]
 #[must_use = "a verdict can be a violation: call `.assert_holds()`, or look at its `outcome`"]
+#[non_exhaustive]
 pub struct Verdict {
     /// The system that was checked.
     pub system: String,
@@ -53,6 +54,7 @@ pub enum Outcome {
 
 /// What a check took, and how far it came.
 #[derive(Clone, Debug, Default, PartialEq)]
+#[non_exhaustive]
 pub struct Statistics {
     /// Distinct states; where schedules were explored, executions that came to an end.
     pub states: u64,
@@ -85,6 +87,7 @@ pub struct Statistics {
 
 /// What exploring the schedules of a program with threads took.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct ScheduleWork {
     /// Which schedules were left out because others come to the same.
     pub reduction: Reduction,
@@ -101,6 +104,7 @@ pub struct ScheduleWork {
 
 /// What local model checking had to do.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct LocalWork {
     /// Distinct local states that were reached.
     pub local_states: u64,

@@ -13,7 +13,8 @@ use std::sync::{Arc, Mutex, Once};
 use std::time::Duration;
 
 use dragnet::engine::{Dpor, Reduction};
-use dragnet::{Check, Control, Outcome as Verdict, Threads, ViolationKind};
+use dragnet::verdict::ViolationKind;
+use dragnet::{Check, Control, Outcome as Verdict, Threads};
 
 use interpret::{OnPurpose, Outcome, ours, real};
 use plan::{Draw, Plan};

@@ -4,7 +4,8 @@
 use std::time::Duration;
 
 use dragnet::engine::{EngineName, Local, Pruning};
-use dragnet::{Check, Cluster, Context, Network, Node, NodeId, Outcome, Timer, partitions};
+use dragnet::nodes::Network;
+use dragnet::{Check, Cluster, Context, Node, NodeId, Outcome, Timer, partitions};
 
 use crate::limits::refusal;
 use crate::table::{Rows, Send, rows, table};

@@ -1,6 +1,7 @@
 //! No copy is received twice, and nothing is spent twice.
 
-use dragnet::{Check, Faults, Network, crashes, drops, duplicates, restarts};
+use dragnet::nodes::Network;
+use dragnet::{Check, Faults, crashes, drops, duplicates, restarts};
 
 use crate::table::{Rows, Send, rows, table};
 use crate::verdicts::{

@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use dragnet::engine::{Local, Pruning};
-use dragnet::{Check, Cluster, Context, Faults, Network, Node, NodeId, Timer, crashes, restarts};
+use dragnet::nodes::Network;
+use dragnet::{Check, Cluster, Context, Faults, Node, NodeId, Timer, crashes, restarts};
 
 use crate::table::{Cancel, Rows, Send, Set, Text, rows, table};
 use crate::verdicts::{

@@ -4,9 +4,12 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
 use dragnet::engine::{EngineName, Local, Pruning};
+use dragnet::extend::Target;
+use dragnet::nodes::Network;
+use dragnet::verdict::ViolationKind;
 use dragnet::{
-    Check, Cluster, Context, Failure, Network, Node, NodeId, Outcome, System, Target, Timer,
-    Verdict, ViolationKind, crashes, duplicates, partitions,
+    Check, Cluster, Context, Failure, Node, NodeId, Outcome, System, Timer, Verdict, crashes,
+    duplicates, partitions,
 };
 
 use crate::table::{Cancel, Rows, Send, Set, Text, rows, table};

@@ -1,6 +1,7 @@
 //! Order, partitions and full links.
 
-use dragnet::{Network, crashes, drops, partitions};
+use dragnet::nodes::Network;
+use dragnet::{crashes, drops, partitions};
 
 use crate::table::{Rows, Send, Text, rows, table};
 use crate::verdicts::{bad_happens, bad_never_happens, nothing_impossible_is_made};

@@ -1,6 +1,7 @@
 //! The corners that the published algorithm cuts (section 4.2).
 
-use dragnet::{Check, Cluster, Context, Network, Node, NodeId, Timer};
+use dragnet::nodes::Network;
+use dragnet::{Check, Cluster, Context, Node, NodeId, Timer};
 
 use crate::table::{Rows, Send, Set, rows, table};
 use crate::verdicts::{

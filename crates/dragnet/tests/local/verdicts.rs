@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use dragnet::engine::{EngineName, Local, Pruning};
-use dragnet::{Check, Cluster, Node, Outcome, Trace, Verdict, ViolationKind};
+use dragnet::trace::Trace;
+use dragnet::verdict::ViolationKind;
+use dragnet::{Check, Cluster, Node, Outcome, Verdict};
 
 use crate::table::Table;
 

@@ -13,7 +13,8 @@ use dragnet::future::{
 use dragnet::sync::atomic::{AtomicBool, AtomicU32, Ordering::SeqCst};
 use dragnet::sync::{Arc, Mutex};
 use dragnet::time::{Duration, Instant};
-use dragnet::{Check, Outcome, Threads, Verdict, ViolationKind, thread};
+use dragnet::verdict::ViolationKind;
+use dragnet::{Check, Outcome, Threads, Verdict, thread};
 
 const SECOND: Duration = Duration::from_secs(1);
 

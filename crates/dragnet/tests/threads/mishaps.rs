@@ -4,7 +4,8 @@ use dragnet::engine::{Dpor, EngineName, Reduction};
 use dragnet::sync::atomic::{AtomicU32, Ordering::SeqCst};
 use dragnet::sync::{Arc, Mutex};
 use dragnet::time::Duration;
-use dragnet::{Check, Outcome, Threads, ViolationKind, thread};
+use dragnet::verdict::ViolationKind;
+use dragnet::{Check, Outcome, Threads, thread};
 
 use crate::described;
 

@@ -5,7 +5,8 @@ use dragnet::engine::{Dpor, Engine, EngineName, Pct, Random, Reduction};
 use dragnet::sync::atomic::{AtomicU32, Ordering::SeqCst};
 use dragnet::sync::{Arc, Condvar, Mutex};
 use dragnet::time::{Duration, Instant};
-use dragnet::{Check, Outcome, Threads, ViolationKind, thread};
+use dragnet::verdict::ViolationKind;
+use dragnet::{Check, Outcome, Threads, thread};
 
 /// Two threads add one each; what one adds between the other's look and write is lost.
 fn lost_update() {

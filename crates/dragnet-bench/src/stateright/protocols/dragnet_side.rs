@@ -1,7 +1,8 @@
 //! How a check is searched with Dragnet.
 
+use dragnet::Check;
 use dragnet::engine::EngineName;
-use dragnet::{Check, Target};
+use dragnet::extend::Target;
 
 use crate::stateright::search::{Order, Search};
 

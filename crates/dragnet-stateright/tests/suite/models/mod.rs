@@ -12,8 +12,9 @@ pub mod two_phase;
 use std::collections::HashSet;
 use std::hash::Hash;
 
+use dragnet::Check;
 use dragnet::engine::EngineName;
-use dragnet::{Check, Target};
+use dragnet::extend::Target;
 use stateright::Model;
 
 /// Every state of a model, found in the plainest way: Stateright's rules, whole states. `None` if there are more than

@@ -15,7 +15,7 @@ use crate::trace::{Key, StableHasher};
 ///
 /// ```
 /// use std::collections::HashMap;
-/// use dragnet::{BySerde, Digested};
+/// use dragnet::nodes::{BySerde, Digested};
 ///
 /// type Ages = HashMap<&'static str, u8>;
 /// let some: Ages = (0..9).map(|n| (["a", "b", "c", "d", "e", "f", "g", "h", "i"][n], n as u8)).collect();

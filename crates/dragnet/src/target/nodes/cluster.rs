@@ -31,7 +31,8 @@ use super::{Either, Faults, Network, Node, NodeId, Timer};
 /// #     }
 /// #     fn on_call(&self, _: &mut Option<u8>, call: u8, cx: &mut Context<u8>) { cx.send(self.server, call) }
 /// # }
-/// use dragnet::{Check, Cluster, Network, duplicates};
+/// use dragnet::nodes::Network;
+/// use dragnet::{Check, Cluster, duplicates};
 ///
 /// // One echo server and two clients: roles mix freely as long as they speak the same messages.
 /// let cluster = Cluster::new(1, |_| Server)
@@ -207,7 +208,9 @@ impl<N: Node> Cluster<N> {
     /// cluster with other nodes has other states.
     ///
     /// ```
-    /// use dragnet::{AnyCheck, Check, Cluster, Context, Node, NodeId, SavedState};
+    /// use dragnet::catalog::AnyCheck;
+    /// use dragnet::trace::SavedState;
+    /// use dragnet::{Check, Cluster, Context, Node, NodeId};
     ///
     /// struct Counter;
     ///

@@ -17,7 +17,8 @@ use crate::trace::{Key, StableHasher, short_type_name};
 /// [`BySerde`](super::BySerde) is what it serialises.
 ///
 /// ```
-/// use dragnet::{ByDebug, Check, Cluster, Context, Digested, Node, NodeId};
+/// use dragnet::nodes::{ByDebug, Digested};
+/// use dragnet::{Check, Cluster, Context, Node, NodeId};
 ///
 /// /// Neither `Eq` nor `Hash`: it holds a float.
 /// #[derive(Clone, Debug)]
@@ -56,7 +57,8 @@ pub struct Digested<T, By = Own> {
 ///
 /// ```
 /// use std::hash::Hash;
-/// use dragnet::{Digest, Digested, StableHasher};
+/// use dragnet::nodes::{Digest, Digested};
+/// use dragnet::trace::StableHasher;
 ///
 /// #[derive(Clone, Debug)]
 /// struct Clock { ticks: u64, seconds_per_tick: f64 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 /// How messages travel between nodes: in any order, as over UDP, or in order on each link, as over TCP.
 ///
 /// ```
-/// use dragnet::Network;
+/// use dragnet::nodes::Network;
 ///
 /// #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 /// enum Msg { Heartbeat, Write(u8) }
@@ -99,7 +99,8 @@ impl<M> Network<M> {
     /// again, and that what was on its way is lost.
     ///
     /// ```
-    /// use dragnet::{Check, Cluster, Context, Network, Node, NodeId, partitions};
+    /// use dragnet::nodes::Network;
+    /// use dragnet::{Check, Cluster, Context, Node, NodeId, partitions};
     ///
     /// struct Peer;
     ///

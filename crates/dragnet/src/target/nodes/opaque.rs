@@ -20,7 +20,8 @@ use crate::trace::{Key, StableHasher, debug};
 /// [`View`](Self::View), taken after every step. Put it into a cluster inside [`Opaque`].
 ///
 /// ```
-/// use dragnet::{Check, Cluster, Context, Node, NodeId, Opaque, OpaqueNode};
+/// use dragnet::nodes::{Opaque, OpaqueNode};
+/// use dragnet::{Check, Cluster, Context, Node, NodeId};
 ///
 /// /// Somebody else's counter: the closure inside can be neither cloned nor compared.
 /// struct Counter { count: u32, step: Box<dyn Fn(u32) -> u32 + Send> }

@@ -3,7 +3,8 @@
 use dragnet::engine::{Engine, EngineName, EngineOption};
 use dragnet::sync::Arc;
 use dragnet::sync::atomic::{AtomicU32, Ordering::SeqCst};
-use dragnet::{Check, Threads, Trace, thread};
+use dragnet::trace::Trace;
+use dragnet::{Check, Threads, thread};
 
 /// The engine with so many walks, if it makes random ones.
 fn with_walks(engine: EngineName, walks: u64) -> Engine {

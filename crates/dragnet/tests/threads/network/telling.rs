@@ -5,7 +5,8 @@ use std::io::{Read, Write};
 use dragnet::net::{TcpListener, UdpSocket};
 use dragnet::sync::Arc;
 use dragnet::sync::atomic::{AtomicU32, Ordering::SeqCst};
-use dragnet::{Check, Threads, ViolationKind, crashes, drops, duplicates, process, resets, thread};
+use dragnet::verdict::ViolationKind;
+use dragnet::{Check, Threads, crashes, drops, duplicates, process, resets, thread};
 
 use super::with_client;
 
@@ -20,7 +21,7 @@ fn told(check: Check<Threads>) -> Told {
     let verdict = check.run();
     let found = verdict.counterexample();
     let found = found.unwrap_or_else(|| panic!("something is wrong with it: {verdict}"));
-    let step = |step: &dragnet::Step| format!("{} {}", step.component, step.action);
+    let step = |step: &dragnet::trace::Step| format!("{} {}", step.component, step.action);
     Told {
         lanes: found.lanes.clone(),
         steps: found.steps().map(step).collect(),

@@ -21,7 +21,8 @@ use serde_json::Value as Json;
 
 use crate::engine::{Engine, EngineName, EngineOption, Pruning};
 use crate::trace::{SavedState, Trace};
-use crate::{Check, Cluster, Outcome, Verdict, Violation, ViolationKind};
+use crate::verdict::{Violation, ViolationKind};
+use crate::{Check, Cluster, Outcome, Verdict};
 use demands::{AnyNode, Demand, Limit, Seen, demand, limit};
 use naive::{Naive, NaiveVerdict};
 use script::{Do, Rule, Script, Trigger};
