@@ -11,7 +11,10 @@ use thiserror::Error;
 use super::{Fingerprint, SavedState, Step, whole};
 
 const FORMAT: &str = "dragnet-trace";
+/// The version of a trace that ends.
 const VERSION: u32 = 1;
+/// The version of a trace with a cycle, which says something else than its steps alone.
+const VERSION_WITH_CYCLE: u32 = 2;
 
 /// A recorded execution: for each step the position of the event among those enabled, and the fingerprint of the state
 /// after it, beside a form that a person can read.
@@ -50,6 +53,10 @@ pub struct Trace {
     pub fingerprint: Fingerprint,
     /// The steps from there.
     pub steps: Vec<TraceStep>,
+    /// The number of steps in the stem, where the steps behind it are a cycle: the state after the last of them is the state
+    /// before the first, so that the execution has no end.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    stem: Option<usize>,
 }
 
 /// A step of a [`Trace`].
@@ -116,6 +123,45 @@ impl Trace {
             start: 0,
             fingerprint: Fingerprint(0),
             steps: Vec::new(),
+            stem: None,
+        }
+    }
+
+    /// The number of steps in the stem, where the steps behind it are repeated without end.
+    pub fn stem(&self) -> Option<usize> {
+        self.stem
+    }
+
+    /// Closes a cycle: the steps behind a stem of so many are repeated without end.
+    ///
+    /// # Panics
+    /// Where there are no steps behind the stem, or the last of them does not lead back to where the cycle begins.
+    pub fn close_cycle(&mut self, stem: usize) {
+        self.stem = Some(stem);
+        self.version = VERSION_WITH_CYCLE;
+        if let Err(reason) = self.check_cycle() {
+            panic!("{reason}");
+        }
+    }
+
+    /// Why the cycle is none, if it is none.
+    fn check_cycle(&self) -> Result<(), String> {
+        let Some(stem) = self.stem else {
+            return Ok(());
+        };
+        let Some(last) = self.steps.get(stem..).and_then(<[TraceStep]>::last) else {
+            return Err(format!(
+                "its cycle begins behind {stem} steps, and it has {}",
+                self.steps.len()
+            ));
+        };
+        let entry = match stem.checked_sub(1) {
+            None => Some(self.fingerprint),
+            Some(before) => self.steps[before].fingerprint,
+        };
+        match entry.is_some() && entry == last.fingerprint {
+            true => Ok(()),
+            false => Err("its last step does not lead back to where its cycle begins".to_owned()),
         }
     }
 
@@ -125,21 +171,31 @@ impl Trace {
             path: path.to_owned(),
             source,
         })?;
+        Self::parse(&text, path)
+    }
+
+    /// Reads a trace from the text of a file.
+    fn parse(text: &str, path: &Path) -> Result<Self, TraceError> {
         let malformed = |reason| TraceError::Malformed {
             path: path.to_owned(),
             reason,
         };
         let trace: Self =
-            serde_json::from_str(&text).map_err(|error| malformed(error.to_string()))?;
+            serde_json::from_str(text).map_err(|error| malformed(error.to_string()))?;
         if trace.format != FORMAT {
             return Err(malformed(format!("its format is `{}`", trace.format)));
         }
-        if trace.version != VERSION {
+        let version = match trace.stem {
+            None => VERSION,
+            Some(_) => VERSION_WITH_CYCLE,
+        };
+        if trace.version != version {
             return Err(malformed(format!(
-                "its version is {}, and this Dragnet reads version {VERSION}",
+                "its version is {}, and this Dragnet reads version {version} of it",
                 trace.version
             )));
         }
+        trace.check_cycle().map_err(malformed)?;
         Ok(trace)
     }
 
@@ -194,5 +250,68 @@ mod hex_option {
         deserializer: D,
     ) -> Result<Option<Fingerprint>, D::Error> {
         hex::deserialize(deserializer).map(Some)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn trace(states: &[u64]) -> Trace {
+        let mut trace = Trace::new("turns".to_owned(), "progress".to_owned(), "none".to_owned());
+        trace.fingerprint = Fingerprint(states[0]);
+        trace.steps = states[1..]
+            .iter()
+            .map(|&state| TraceStep {
+                event: 0,
+                fingerprint: Some(Fingerprint(state)),
+                step: Step::default(),
+            })
+            .collect();
+        trace
+    }
+
+    fn read_back(text: &str) -> Result<Trace, TraceError> {
+        Trace::parse(text, Path::new("t.json"))
+    }
+
+    #[test]
+    fn a_lasso_is_read_as_it_was_written() {
+        for (states, stem) in [(&[1, 2, 3, 2][..], 1), (&[1, 2, 1], 0), (&[1, 2, 2], 1)] {
+            let mut lasso = trace(states);
+            lasso.close_cycle(stem);
+            let read = read_back(&serde_json::to_string(&lasso).unwrap()).unwrap();
+            assert_eq!((read.stem(), &read), (Some(stem), &lasso));
+        }
+    }
+
+    #[test]
+    fn a_trace_that_ends_has_the_version_that_it_always_had() {
+        let plain = serde_json::to_value(trace(&[1, 2])).unwrap();
+        assert_eq!(plain["version"], 1);
+        assert!(plain.get("stem").is_none());
+        assert_eq!(read_back(&plain.to_string()).unwrap().stem(), None);
+    }
+
+    #[test]
+    fn a_cycle_that_does_not_close_is_refused() {
+        let mut lasso = trace(&[1, 2, 3, 2]);
+        lasso.close_cycle(1);
+        let whole = serde_json::to_value(&lasso).unwrap();
+        for (field, value) in [
+            ("stem", 0),
+            ("stem", 3),
+            ("stem", 9),
+            ("version", 1),
+            ("version", 3),
+        ] {
+            let mut other = whole.clone();
+            other[field] = value.into();
+            let refused = read_back(&other.to_string());
+            assert!(
+                matches!(refused, Err(TraceError::Malformed { .. })),
+                "{field} = {value}: {refused:?}"
+            );
+        }
     }
 }

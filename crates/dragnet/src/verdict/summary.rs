@@ -294,13 +294,25 @@ impl Counterexample {
         let telling = Telling::new(&steps);
         let tell = |which: Range<usize>, text: &mut String| {
             for (number, step) in (1..).zip(&steps).skip(which.start).take(which.len()) {
+                if self.trace.stem() == Some(number - 1) {
+                    let cycle = match steps.len() - number {
+                        0 => format!("↻ the cycle: step {number}, repeated without end"),
+                        _ => format!(
+                            "↻ the cycle: steps {number} to {}, repeated without end",
+                            steps.len()
+                        ),
+                    };
+                    let _ = writeln!(text, "  {}", style.bold(&cycle));
+                }
                 let margin = lanes.margin(&step.component);
                 step.render_beside(number, width, &margin, style, text);
             }
         };
         let mut next = 0;
         while next < steps.len() {
-            let Some(turns) = telling.turns_at(next) else {
+            // Nothing of a lasso is left out.
+            let turns = telling.turns_at(next);
+            let Some(turns) = turns.filter(|_| self.trace.stem().is_none()) else {
                 tell(next..next + 1, &mut text);
                 next += 1;
                 continue;
