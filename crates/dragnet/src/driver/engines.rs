@@ -13,10 +13,11 @@ use crate::coarse_hash::CoarseHash;
 use crate::explore::draw::Walks;
 use crate::explore::limits::Gauge;
 use crate::explore::local::{Local, Taken};
+use crate::explore::parent_links::ParentLinks;
 use crate::explore::path::{Path, Wrong};
 use crate::explore::random;
 use crate::explore::sample::Sample;
-use crate::explore::store::{Exact, Fingerprints, Store};
+use crate::explore::visited::{Exact, Fingerprints, Visited};
 use crate::explore::walk::{Explored, Space};
 use crate::explore::{breadth, depth, quiet};
 use crate::options::{Engine, Options};
@@ -255,13 +256,13 @@ pub(super) fn explore<T: Target>(
         local = Some(work);
         explored
     } else if options.exact {
-        let store = Box::new(Exact::new(domain));
+        let visited = Box::new(Exact::new(domain));
         let explored = within_limits(|| match engine {
-            Engine::Depth => search.depth(&*store),
-            Engine::Random | Engine::Pct => search.random(&*store),
-            _ => search.breadth(&*store),
+            Engine::Depth => search.depth(&*visited),
+            Engine::Random | Engine::Pct => search.random(&*visited),
+            _ => search.breadth(&*visited),
         });
-        remains = Some(store);
+        remains = Some(visited);
         explored
     } else {
         let numbered = || Fingerprints::<T::System, Pair>::new(domain, sample.as_ref());
@@ -454,7 +455,7 @@ fn walks(options: &Options) -> Walks {
     }
 }
 
-/// An exploration that only lacks its store.
+/// An exploration that only lacks its visited set.
 struct Search<'a, S: System> {
     space: &'a Space<'a, S>,
     gauge: &'a Gauge,
@@ -463,28 +464,28 @@ struct Search<'a, S: System> {
 }
 
 impl<S: System> Search<'_, S> {
-    fn breadth(&self, store: &impl Store<S>) -> Explored {
+    fn breadth(&self, links: &(impl ParentLinks<S> + Sync)) -> Explored {
         breadth::explore(
             self.space,
-            store,
+            links,
             self.gauge,
             self.workers,
             self.options.depth,
         )
     }
 
-    fn depth(&self, store: &impl Store<S>) -> Explored {
+    fn depth(&self, visited: &(impl Visited<S> + Sync)) -> Explored {
         depth::explore(
             self.space,
-            store,
+            visited,
             self.gauge,
             self.workers,
             self.options.depth,
         )
     }
 
-    fn random(&self, store: &impl Store<S>) -> Explored {
+    fn random(&self, visited: &(impl Visited<S> + Sync)) -> Explored {
         let walks = walks(self.options);
-        random::explore(self.space, store, self.gauge, self.workers, &walks)
+        random::explore(self.space, visited, self.gauge, self.workers, &walks)
     }
 }

@@ -17,10 +17,9 @@ use std::{mem, thread};
 use super::crew::with_crew;
 use super::limits::Gauge;
 use super::path::{Path, Wrong};
-use super::store::Store;
+use super::visited::{ANY_DEPTH, Visit, Visited};
 use super::walk::{Explored, LeftOut, Space};
 use crate::system::{Failure, Successor, System};
-use crate::tables::{PRESENT, Upsert};
 use crate::trace::Fingerprint;
 
 /// How many steps a worker takes between looks at limits and at others who are idle.
@@ -29,7 +28,7 @@ const STRIDE: u32 = 256;
 /// How many states beyond the bound are remembered, to see at the end whether they were reached otherwise.
 const BEYOND: usize = 1 << 20;
 
-pub(crate) fn explore<S: System, K: Store<S>>(
+pub(crate) fn explore<S: System, K: Visited<S> + Sync>(
     space: &Space<'_, S>,
     store: &K,
     gauge: &Gauge,
@@ -57,10 +56,10 @@ pub(crate) fn explore<S: System, K: Store<S>>(
             Ok(arrival) => arrival,
             Err(failure) => return Explored::found(Path::starting(start), Wrong::Failed(failure)),
         };
-        if matches!(arrival, Arrival::Known) {
+        if matches!(arrival, Visit::Known) {
             continue;
         }
-        gauge.add(u64::from(matches!(arrival, Arrival::New)), 0);
+        gauge.add(u64::from(matches!(arrival, Visit::New)), 0);
         if gauge.must_end() {
             return Explored::to_the_end(gauge);
         }
@@ -105,13 +104,6 @@ struct Depth<'a, S: System, K> {
     found: AtomicBool,
 }
 
-enum Arrival {
-    New,
-    /// Known, but not this near to the start.
-    Nearer,
-    Known,
-}
-
 /// The children of one state on the stack that are still to be expanded: a part of the walker's list, from the end.
 struct Frame {
     first: usize,
@@ -149,7 +141,7 @@ struct Walker<'w, S: System, K> {
     overflow: bool,
 }
 
-impl<S: System, K: Store<S>> Depth<'_, S, K> {
+impl<S: System, K: Visited<S> + Sync> Depth<'_, S, K> {
     fn run(&self, workers: usize) -> Explored {
         let harvests = with_crew(
             workers,
@@ -167,8 +159,8 @@ impl<S: System, K: Store<S>> Depth<'_, S, K> {
         }
         let mut explored = Explored::to_the_end(self.gauge);
         let unreached = |(fingerprint, state): &Beyond<S::State>| match state {
-            Some(state) => !self.store.contains(state, *fingerprint),
-            None => self.store.with_prefix(fingerprint.0, 64).is_empty(),
+            Some(state) => !self.store.contains(state, *fingerprint, ANY_DEPTH),
+            None => !self.store.contains_fingerprint(*fingerprint),
         };
         if explored.left_out.is_none() && (overflow || beyond.iter().any(unreached)) {
             explored.left_out = Some(LeftOut::Deeper);
@@ -226,23 +218,13 @@ impl<S: System, K: Store<S>> Depth<'_, S, K> {
         state: &S::State,
         fingerprint: Fingerprint,
         depth: u64,
-    ) -> Result<Arrival, Failure> {
-        let depth = if self.bound.is_some() {
-            depth + 1
-        } else {
-            PRESENT
-        };
-        let visit = self.store.visit(state, fingerprint, depth, u64::min)?;
-        Ok(match visit {
-            Upsert::New => Arrival::New,
-            Upsert::Old(Some(known)) if known <= depth => Arrival::Known,
-            Upsert::Old(None) if self.bound.is_none() => Arrival::Known,
-            Upsert::Old(_) => Arrival::Nearer,
-        })
+    ) -> Result<Visit, Failure> {
+        let depth = if self.bound.is_some() { depth } else { 0 };
+        self.store.visit(state, fingerprint, depth)
     }
 }
 
-impl<S: System, K: Store<S>> Walker<'_, S, K> {
+impl<S: System, K: Visited<S> + Sync> Walker<'_, S, K> {
     fn walk(&mut self, branch: Branch<S::State>) -> Option<(Path, Wrong)> {
         self.prefix = branch.path;
         self.children = branch.states;
@@ -311,7 +293,7 @@ impl<S: System, K: Store<S>> Walker<'_, S, K> {
             }
             if at_bound {
                 match next {
-                    Ok(state) if search.store.contains(&state, fingerprint) => {}
+                    Ok(state) if search.store.contains(&state, fingerprint, ANY_DEPTH) => {}
                     // Perhaps a state within the bound, which is still to be met.
                     Ok(state) if self.beyond.len() < BEYOND => {
                         let state = K::IS_EXACT.then_some(state);
@@ -334,9 +316,9 @@ impl<S: System, K: Store<S>> Walker<'_, S, K> {
                     wrong = Some((position, Wrong::Failed(failure)));
                     break;
                 }
-                Ok(Arrival::Known) => continue,
-                Ok(Arrival::Nearer) => {}
-                Ok(Arrival::New) => {
+                Ok(Visit::Known) => continue,
+                Ok(Visit::Nearer) => {}
+                Ok(Visit::New) => {
                     self.states += 1;
                     self.deepest = self.deepest.max(depth + 1);
                     wrong = search.space.judge(&state).map(|wrong| (position, wrong));

@@ -10,6 +10,7 @@ pub(crate) mod draw;
 mod guarded;
 pub(crate) mod limits;
 pub(crate) mod local;
+pub(crate) mod parent_links;
 pub(crate) mod path;
 pub(crate) mod quiet;
 pub(crate) mod random;
@@ -18,7 +19,7 @@ mod reference;
 pub(crate) mod sample;
 #[cfg(feature = "threads")]
 pub(crate) mod schedules;
-pub(crate) mod store;
+pub(crate) mod visited;
 pub(crate) mod walk;
 
 pub use limits::{Control, Progress};
