@@ -6,6 +6,7 @@
 pub(crate) mod breadth;
 mod crew;
 pub(crate) mod depth;
+mod depth_first;
 pub(crate) mod draw;
 mod guarded;
 pub(crate) mod limits;
@@ -21,5 +22,6 @@ pub(crate) mod sample;
 pub(crate) mod schedules;
 pub(crate) mod visited;
 pub(crate) mod walk;
+mod work_queue;
 
 pub use limits::{Control, Progress};

@@ -19,6 +19,9 @@ pub(crate) trait Visited<S: System> {
     /// Whether it compares whole states, and never takes two with one fingerprint for the same.
     const IS_EXACT: bool;
 
+    /// Whether it may forget states, all but those between [`visit`](Visited::visit) and [`release`](Visited::release).
+    const EVICTS: bool = false;
+
     /// Prepares for a visit to `fingerprint` that follows shortly.
     fn prefetch(&self, fingerprint: Fingerprint);
 
@@ -45,6 +48,10 @@ pub(crate) trait Visited<S: System> {
 
     /// Whether a state with this fingerprint has been visited.
     fn contains_fingerprint(&self, fingerprint: Fingerprint) -> bool;
+
+    /// A state that was new has left the stack: from now on it may be evicted.
+    #[inline]
+    fn release(&self, _state: &S::State, _fingerprint: Fingerprint) {}
 }
 
 /// Stands for every depth, where it does not matter.
