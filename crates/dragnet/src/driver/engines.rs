@@ -11,9 +11,10 @@ use crate::engine::{Engine, EngineName, Pruning};
 use crate::explore::draw::Walks;
 use crate::explore::limits::Gauge;
 use crate::explore::local::{Local, Taken};
+use crate::explore::parent_links::ParentLinks;
 use crate::explore::path::{Path, Wrong};
 use crate::explore::sample::Sample;
-use crate::explore::store::{Exact, Fingerprints, Store};
+use crate::explore::visited::{Exact, Fingerprints, Visited};
 use crate::explore::walk::{Explored, LeftOut, Space};
 use crate::explore::{breadth, depth, random};
 use crate::panics;
@@ -155,20 +156,23 @@ pub(super) fn explore<T: Target>(
         searched.local = Some(work);
         explored
     } else if options.exact {
-        let store = Box::new(Exact::new(domain));
-        let explored = within_limits(|| search.with(&*store));
-        searched.remains = Some(store);
+        let visited = Box::new(Exact::new(domain));
+        let explored = within_limits(|| match engine {
+            Engine::Depth(_) => search.depth(&*visited),
+            Engine::Random(_) | Engine::Pct(_) => search.random(&*visited),
+            _ => search.breadth(&*visited),
+        });
+        searched.remains = Some(visited);
         explored
     } else {
+        let numbered = || Fingerprints::<T::System, Pair>::new(domain, sample.as_ref());
+        let plain = || Fingerprints::<T::System, Single>::new(domain, sample.as_ref());
         match engine {
-            // Only these give states numbers.
-            Engine::Depth(_) if options.depth.is_none() => {
-                search.with(&Fingerprints::<_, Single>::new(domain, sample.as_ref()))
-            }
-            Engine::Random(_) | Engine::Pct(_) => {
-                search.with(&Fingerprints::<_, Single>::new(domain, sample.as_ref()))
-            }
-            _ => search.with(&Fingerprints::<_, Pair>::new(domain, sample.as_ref())),
+            Engine::Depth(_) if options.depth.is_some() => search.depth(&numbered()),
+            Engine::Depth(_) => search.depth(&plain()),
+            Engine::Random(_) | Engine::Pct(_) => search.random(&plain()),
+            // The local engine explores like this what it cannot take apart.
+            _ => search.breadth(&numbered()),
         }
     };
     if let (None, None, Some((at, turns))) = (
@@ -202,7 +206,7 @@ pub(super) fn walks(engine: Engine, longest: Option<u64>) -> Option<Walks> {
     })
 }
 
-/// An exploration that only lacks its store.
+/// An exploration that only lacks its visited set.
 struct Search<'a, S: System> {
     space: &'a Space<'a, S>,
     gauge: &'a Gauge,
@@ -212,19 +216,16 @@ struct Search<'a, S: System> {
 }
 
 impl<S: System> Search<'_, S> {
-    fn with(&self, store: &impl Store<S>) -> Explored {
-        let Self {
-            space,
-            gauge,
-            depth,
-            workers,
-            ..
-        } = *self;
-        match (self.engine, walks(self.engine, depth)) {
-            (_, Some(walks)) => random::explore(space, store, gauge, workers, &walks),
-            (Engine::Depth(_), _) => depth::explore(space, store, gauge, workers, depth),
-            // The local engine explores like this what it cannot take apart.
-            _ => breadth::explore(space, store, gauge, workers, depth),
-        }
+    fn breadth(&self, links: &(impl ParentLinks<S> + Sync)) -> Explored {
+        breadth::explore(self.space, links, self.gauge, self.workers, self.depth)
+    }
+
+    fn depth(&self, visited: &(impl Visited<S> + Sync)) -> Explored {
+        depth::explore(self.space, visited, self.gauge, self.workers, self.depth)
+    }
+
+    fn random(&self, visited: &(impl Visited<S> + Sync)) -> Explored {
+        let walks = walks(self.engine, self.depth).expect("it makes walks");
+        random::explore(self.space, visited, self.gauge, self.workers, &walks)
     }
 }

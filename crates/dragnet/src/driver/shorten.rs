@@ -7,7 +7,7 @@
 use crate::explore::breadth;
 use crate::explore::limits::Gauge;
 use crate::explore::path::{Execution, Path, Wrong};
-use crate::explore::store::{Exact, Fingerprints};
+use crate::explore::visited::{Exact, Fingerprints};
 use crate::explore::walk::{LeftOut, Space, examined};
 use crate::system::System;
 use crate::tables::{Domain, Pair};

@@ -13,8 +13,9 @@ use std::{mem, thread};
 
 use super::crew::with_crew;
 use super::limits::Gauge;
+use super::parent_links::ParentLinks;
 use super::path::{Execution, Finding, Path, Wrong};
-use super::store::Store;
+use super::visited::ANY_DEPTH;
 use super::walk::{Explored, LeftOut, Space};
 use crate::step_guard;
 use crate::system::{Successor, System};
@@ -25,7 +26,7 @@ const PARENT_BITS: u32 = 44;
 /// The deepest level that is told apart from others; deeper ones share it.
 const DEEPEST: u64 = (1 << (63 - PARENT_BITS)) - 1;
 
-/// How many successors are computed before the first of them is looked up. Their places in the store are on their way
+/// How many successors are computed before the first of them is looked up. Their places in the set are on their way
 /// to the cache together.
 const BATCH: usize = 32;
 
@@ -38,7 +39,7 @@ struct Batch<T> {
     /// Each successor's own fingerprint, once it is known, and its parent's.
     fingerprints: Vec<Fingerprint>,
     parents: Vec<Fingerprint>,
-    /// Those whose place in the store was being moved: they are looked up with the next batch.
+    /// Those whose place in the set was being moved: they are looked up with the next batch.
     late: Vec<(Successor<T>, Fingerprint)>,
 }
 
@@ -58,16 +59,16 @@ struct Harvest {
     transitions: u64,
 }
 
-pub(crate) fn explore<S: System, K: Store<S>>(
+pub(crate) fn explore<S: System, L: ParentLinks<S> + Sync>(
     space: &Space<'_, S>,
-    store: &K,
+    links: &L,
     gauge: &Gauge,
     workers: usize,
     bound: Option<u64>,
 ) -> Explored {
     Breadth {
         space,
-        store,
+        links,
         gauge,
         workers,
         level: AtomicU64::new(0),
@@ -77,9 +78,9 @@ pub(crate) fn explore<S: System, K: Store<S>>(
     .run(bound)
 }
 
-struct Breadth<'a, S: System, K> {
+struct Breadth<'a, S: System, L> {
     space: &'a Space<'a, S>,
-    store: &'a K,
+    links: &'a L,
     gauge: &'a Gauge,
     workers: usize,
     level: AtomicU64,
@@ -88,7 +89,7 @@ struct Breadth<'a, S: System, K> {
     next: Mutex<Vec<Chunk<S::State>>>,
 }
 
-impl<S: System, K: Store<S>> Breadth<'_, S, K> {
+impl<S: System, L: ParentLinks<S> + Sync> Breadth<'_, S, L> {
     fn run(&self, bound: Option<u64>) -> Explored {
         let _attendance = self.space.attend();
         let mut finding = None;
@@ -130,11 +131,11 @@ impl<S: System, K: Store<S>> Breadth<'_, S, K> {
         let mut chunk = Chunk::new(self.space.domain);
         for (start, state) in initial {
             let failed = |failure| Explored::found(Path::starting(start), Wrong::Failed(failure));
-            let fingerprint = self.space.identify(self.store, &state).map_err(failed)?;
+            let fingerprint = self.space.identify(self.links, &state).map_err(failed)?;
             let root = Fingerprint(0);
             let visit = self
-                .store
-                .visit(&state, fingerprint, value(0, root), |old, _| old);
+                .links
+                .link(&state, fingerprint, value(0, root), |old, _| old);
             if visit.map_err(failed)? != Upsert::New {
                 continue;
             }
@@ -254,7 +255,7 @@ impl<S: System, K: Store<S>> Breadth<'_, S, K> {
         harvest: &mut Harvest,
     ) {
         self.space
-            .identify_each(self.store, &mut batch.born, &mut batch.fingerprints);
+            .identify_each(self.links, &mut batch.born, &mut batch.fingerprints);
         // The new ones gather in front.
         let mut new = 0;
         for at in 0..batch.born.len() {
@@ -303,8 +304,7 @@ impl<S: System, K: Store<S>> Breadth<'_, S, K> {
         let visit = match &born.next {
             Ok(state) => {
                 let value = value(level + 1, parent);
-                self.store
-                    .try_visit(state, fingerprint, value, least_parent)
+                self.links.try_link(state, fingerprint, value, least_parent)
             }
             Err(failure) => Err(failure.clone()),
         };
@@ -361,9 +361,10 @@ impl<S: System, K: Store<S>> Breadth<'_, S, K> {
             for mut born in born.drain(..) {
                 deeper |= self.space.admits(&mut born.next)
                     && !born.next.is_ok_and(|state| {
-                        let fingerprint = self.space.identify(self.store, &state);
-                        fingerprint
-                            .is_ok_and(|fingerprint| self.store.contains(&state, fingerprint))
+                        let fingerprint = self.space.identify(self.links, &state);
+                        fingerprint.is_ok_and(|fingerprint| {
+                            self.links.contains(&state, fingerprint, ANY_DEPTH)
+                        })
                     });
             }
             // What is wrong with the state itself is still within the bound.
@@ -411,12 +412,12 @@ impl<S: System, K: Store<S>> Breadth<'_, S, K> {
     /// The fingerprints on the way to a state, candidates for each level from the first.
     fn way_to(&self, state: Fingerprint, level: u64) -> Vec<Vec<Fingerprint>> {
         let mut levels = vec![vec![state]];
-        let mut children = self.store.with_prefix(state.0, 64);
+        let mut children = self.links.with_prefix(state.0, 64);
         for level in (0..level).rev() {
             let mut parents = Vec::new();
             for (_, value) in &children {
                 let prefix = value << (64 - PARENT_BITS);
-                parents.extend(self.store.with_prefix(prefix, PARENT_BITS));
+                parents.extend(self.links.with_prefix(prefix, PARENT_BITS));
             }
             parents.retain(|(_, value)| value >> PARENT_BITS == (level + 1).min(DEEPEST));
             // Where whole states are kept, several can have one fingerprint, each with a parent of its own.

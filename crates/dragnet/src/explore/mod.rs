@@ -6,10 +6,12 @@
 pub(crate) mod breadth;
 mod crew;
 pub(crate) mod depth;
+mod depth_first;
 pub(crate) mod draw;
 mod guarded;
 pub(crate) mod limits;
 pub(crate) mod local;
+pub(crate) mod parent_links;
 pub(crate) mod path;
 pub(crate) mod quiet;
 pub(crate) mod random;
@@ -18,7 +20,8 @@ mod reference;
 pub(crate) mod sample;
 #[cfg(feature = "threads")]
 pub(crate) mod schedules;
-pub(crate) mod store;
+pub(crate) mod visited;
 pub(crate) mod walk;
+mod work_queue;
 
 pub use limits::{Control, Progress};

@@ -10,17 +10,16 @@ use super::crew::with_crew;
 use super::draw::Walks;
 use super::limits::Gauge;
 use super::path::{Path, Wrong};
-use super::store::Store;
+use super::visited::{Visit, Visited};
 use super::walk::{Explored, LeftOut, Space};
 use crate::system::{Failure, System};
-use crate::tables::{PRESENT, Upsert};
 
 /// How long a walk can get when nothing else bounds it.
 pub(super) const LONGEST: u64 = 10_000;
 
-pub(crate) fn explore<S: System, K: Store<S>>(
+pub(crate) fn explore<S: System, V: Visited<S> + Sync>(
     space: &Space<'_, S>,
-    store: &K,
+    visited: &V,
     gauge: &Gauge,
     workers: usize,
     walks: &Walks,
@@ -31,7 +30,7 @@ pub(crate) fn explore<S: System, K: Store<S>>(
     };
     let search = Random {
         space,
-        store,
+        visited,
         gauge,
         initial,
         longest: walks.longest.unwrap_or(LONGEST),
@@ -40,9 +39,9 @@ pub(crate) fn explore<S: System, K: Store<S>>(
     search.run(workers)
 }
 
-struct Random<'a, S: System, K> {
+struct Random<'a, S: System, V> {
     space: &'a Space<'a, S>,
-    store: &'a K,
+    visited: &'a V,
     gauge: &'a Gauge,
     initial: Vec<(usize, S::State)>,
     longest: u64,
@@ -52,7 +51,7 @@ struct Random<'a, S: System, K> {
 /// The first walk that went wrong, and how.
 type First = Mutex<Option<(u64, Path, Wrong)>>;
 
-impl<S: System, K: Store<S>> Random<'_, S, K> {
+impl<S: System, V: Visited<S> + Sync> Random<'_, S, V> {
     fn run(&self, workers: usize) -> Explored {
         let next = AtomicU64::new(0);
         // No walk from this one on needs to be made, in this round or at all.
@@ -167,14 +166,14 @@ impl<S: System, K: Store<S>> Random<'_, S, K> {
     fn arrive(&self, state: &S::State) -> Option<Wrong> {
         let visit = self
             .space
-            .identify(self.store, state)
+            .identify(self.visited, state)
             .and_then(|fingerprint| {
                 self.space.compare_to_itself(state)?;
-                self.store.visit(state, fingerprint, PRESENT, |old, _| old)
+                self.visited.visit(state, fingerprint, 0)
             });
         match visit {
-            Ok(Upsert::New) => self.gauge.add(1, 0),
-            Ok(Upsert::Old(_)) => {}
+            Ok(Visit::New) => self.gauge.add(1, 0),
+            Ok(_) => {}
             Err(failure) => return Some(Wrong::Failed(failure)),
         }
         self.space.judge(state)

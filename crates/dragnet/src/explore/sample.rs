@@ -7,15 +7,14 @@
 //! A state is kept before it is entered into the visited set, by whoever comes first under the lock of its shard; everybody
 //! else compares. So among the first states no unequal pair is missed, with any number of workers.
 
-use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::fmt::Debug;
-use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use crate::coarse_hash::CoarseHash;
 use crate::panics;
+use crate::tables::FingerprintMap;
 use crate::trace::Fingerprint;
 
 /// How many distinct states there are before only some are kept. In tests so few that small systems have more.
@@ -41,7 +40,7 @@ pub(crate) struct Sample<T> {
 #[repr(align(64))]
 struct Shard<T>(Mutex<Kept<T>>);
 
-type Kept<T> = HashMap<Fingerprint, T, BuildHasherDefault<AsItIs>>;
+type Kept<T> = FingerprintMap<T>;
 
 impl<T: Clone + Eq + Debug> Sample<T> {
     pub(crate) fn new() -> Self {
@@ -131,24 +130,6 @@ impl<T: Clone + Eq + Debug> Sample<T> {
         if is_reflexive {
             self.unequal.get_or_init(|| CoarseHash::of(one, other));
         }
-    }
-}
-
-/// The hash of a fingerprint, which is one already.
-#[derive(Default)]
-struct AsItIs(u64);
-
-impl Hasher for AsItIs {
-    fn write(&mut self, _: &[u8]) {
-        unreachable!("a fingerprint is one word");
-    }
-
-    fn write_u64(&mut self, word: u64) {
-        self.0 = word;
-    }
-
-    fn finish(&self) -> u64 {
-        self.0.rotate_left(32)
     }
 }
 

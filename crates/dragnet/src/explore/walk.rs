@@ -3,7 +3,7 @@
 use super::guarded::{GuardedStep, JudgedBatch, Part, guarded, initial, list_events, next};
 use super::limits::{Cut, Gauge};
 use super::path::{Path, Wrong};
-use super::store::Store;
+use super::visited::Visited;
 use crate::panics;
 use crate::property::{Bound, Properties};
 use crate::step_guard::{self, Step as _};
@@ -142,48 +142,49 @@ impl<S: System> Space<'_, S> {
         }
     }
 
-    /// The fingerprint of a state that is about to be visited, or looked up in the store, which has
-    /// [examined](Store::examine) it. A `Hash` or `Eq` that panics is a failure.
+    /// The fingerprint of a state that is about to be visited, or looked up in the set, which has
+    /// [examined](Visited::examine) it. A `Hash` or `Eq` that panics is a failure.
     pub(crate) fn identify(
         &self,
-        store: &impl Store<S>,
+        visited: &impl Visited<S>,
         state: &S::State,
     ) -> Result<Fingerprint, Failure> {
         let fingerprint = self.fingerprint(state)?;
         if !S::COMPARES_PARTS {
-            panics::catch_in::<S::State, _>("Eq", || store.examine(state, fingerprint))?;
+            panics::catch_in::<S::State, _>("Eq", || visited.examine(state, fingerprint))?;
         }
         Ok(fingerprint)
     }
 
-    /// The fingerprint of each successor, or 0 where the step fails, which a `Hash` or `Eq` that panics makes it do. The store
+    /// The fingerprint of each successor, or 0 where the step fails, which a `Hash` or `Eq` that panics makes it do. The set
     /// has examined them all, and their places in it are on their way to the cache.
     #[inline]
     pub(crate) fn identify_each(
         &self,
-        store: &impl Store<S>,
+        visited: &impl Visited<S>,
         born: &mut [Successor<S::State>],
         fingerprints: &mut Vec<Fingerprint>,
     ) {
         let (system, key) = (self.system, self.key);
         if S::COMPARES_PARTS {
-            identify_all(system, key, store, born, fingerprints);
-        } else if panics::catch(|| identify_all(system, key, store, born, fingerprints)).is_err() {
-            self.identify_one_by_one(store, born, fingerprints);
+            identify_all(system, key, visited, born, fingerprints);
+        } else if panics::catch(|| identify_all(system, key, visited, born, fingerprints)).is_err()
+        {
+            self.identify_one_by_one(visited, born, fingerprints);
         }
     }
 
     #[cold]
     fn identify_one_by_one(
         &self,
-        store: &impl Store<S>,
+        visited: &impl Visited<S>,
         born: &mut [Successor<S::State>],
         fingerprints: &mut Vec<Fingerprint>,
     ) {
         fingerprints.clear();
         for Successor { next, .. } in born {
             let identified = match next {
-                Ok(state) => self.identify(store, state),
+                Ok(state) => self.identify(visited, state),
                 Err(_) => Ok(Fingerprint(0)),
             };
             fingerprints.push(identified.unwrap_or_else(|failure| {
@@ -459,7 +460,7 @@ impl<S: System> Space<'_, S> {
 fn identify_all<S: System>(
     system: &S,
     key: Key,
-    store: &impl Store<S>,
+    visited: &impl Visited<S>,
     born: &[Successor<S::State>],
     fingerprints: &mut Vec<Fingerprint>,
 ) {
@@ -469,13 +470,13 @@ fn identify_all<S: System>(
             return Fingerprint(0);
         };
         let fingerprint = system.fingerprint(state, key);
-        store.prefetch(fingerprint);
+        visited.prefetch(fingerprint);
         fingerprint
     }));
-    if !S::COMPARES_PARTS && store.examines_any(fingerprints) {
+    if !S::COMPARES_PARTS && visited.examines_any(fingerprints) {
         for (born, &fingerprint) in born.iter().zip(&*fingerprints) {
             if let Ok(state) = &born.next {
-                store.examine(state, fingerprint);
+                visited.examine(state, fingerprint);
             }
         }
     }

@@ -1,12 +1,33 @@
-//! Maps and sets of ids: numbers that tables have given out, which nobody chooses to collide.
+//! Maps and sets of ids and fingerprints: numbers that nobody chooses to collide.
 
 use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasherDefault, Hasher};
 
-use crate::trace::scatter;
+use crate::trace::{Fingerprint, scatter};
 
 pub(crate) type IdMap<V> = HashMap<u32, V, BuildHasherDefault<IdHasher>>;
 pub(crate) type IdSet = HashSet<u32, BuildHasherDefault<IdHasher>>;
+
+pub(crate) type FingerprintMap<V> = HashMap<Fingerprint, V, BuildHasherDefault<FingerprintHasher>>;
+
+/// The hash of a fingerprint, which is one already.
+#[derive(Default)]
+pub(crate) struct FingerprintHasher(u64);
+
+impl Hasher for FingerprintHasher {
+    fn write_u64(&mut self, word: u64) {
+        self.0 = word;
+    }
+
+    fn write(&mut self, _: &[u8]) {
+        unreachable!("a fingerprint is one word");
+    }
+
+    fn finish(&self) -> u64 {
+        // The lowest bits may have chosen which fingerprints there are.
+        self.0.rotate_left(32)
+    }
+}
 
 /// Hashes one number.
 #[derive(Default)]

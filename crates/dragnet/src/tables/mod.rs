@@ -19,7 +19,7 @@ pub(crate) use arena::Arena;
 pub(crate) use chunk::Chunk;
 pub(crate) use domain::Domain;
 pub(crate) use flat::{FlatTable, Upsert};
-pub(crate) use id_map::{DenseIds, IdMap, IdSet};
+pub(crate) use id_map::{DenseIds, FingerprintMap, IdMap, IdSet};
 pub(crate) use ids::Ids;
 pub(crate) use interner::Interner;
 pub(crate) use numbers::Numbers;

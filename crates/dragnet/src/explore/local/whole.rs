@@ -10,7 +10,7 @@ use crate::explore::breadth;
 use crate::explore::draw::Walks;
 use crate::explore::limits::Gauge;
 use crate::explore::random;
-use crate::explore::store::Fingerprints;
+use crate::explore::visited::Fingerprints;
 use crate::explore::walk::{Explored, Space};
 use crate::panics;
 use crate::property::{Claim, LocalPredicate, Pairs, Scope};
