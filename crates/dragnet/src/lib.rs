@@ -84,6 +84,7 @@ mod coarse_hash;
 mod driver;
 mod explore;
 pub mod future;
+mod guarded;
 mod named;
 mod options;
 mod panics;
@@ -92,6 +93,7 @@ mod plain;
 pub mod process;
 mod property;
 pub mod rand;
+mod run;
 mod signals;
 mod step_guard;
 mod sterile;
@@ -108,6 +110,7 @@ pub use explore::{Control, Progress};
 pub use options::{Determinism, Engine, Options, Pruning, Reduction};
 #[cfg(not(feature = "threads"))]
 pub use plain::{arc, cell, choose};
+pub use run::Run;
 #[cfg(not(feature = "threads"))]
 pub use std::{hint, net, sync, thread, thread_local, time};
 #[doc(hidden)]

@@ -7,7 +7,6 @@ pub(crate) mod breadth;
 mod crew;
 pub(crate) mod depth;
 pub(crate) mod draw;
-mod guarded;
 pub(crate) mod limits;
 pub(crate) mod local;
 pub(crate) mod path;

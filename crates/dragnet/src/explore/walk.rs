@@ -1,9 +1,9 @@
 //! The walk over a space, one state at a time: what every explorer does alike.
 
-use super::guarded::{GuardedStep, JudgedBatch, Part, guarded, initial, list_events, next};
 use super::limits::{Cut, Gauge};
 use super::path::{Path, Wrong};
 use super::store::Store;
+use crate::guarded::{GuardedStep, JudgedBatch, Part, guarded, initial, list_events, next};
 use crate::panics;
 use crate::property::{Bound, Properties};
 use crate::step_guard::{self, Step as _};
