@@ -112,6 +112,11 @@ pub trait Run<S: System> {
         None
     }
 
+    /// How many steps were taken a second time, to go back or because something had to be known before the next one.
+    fn repeated_steps(&self) -> u64 {
+        0
+    }
+
     /// What a component that waits in the present state waits for.
     fn awaits(&self, component: ComponentId) -> Option<String> {
         self.system().awaits(self.state(), component)
@@ -129,6 +134,7 @@ pub(crate) struct StateRun<'a, S: System> {
     events: Vec<S::Event>,
     are_listed: bool,
     has_failed: bool,
+    repeated: u64,
 }
 
 impl<'a, S: System> StateRun<'a, S> {
@@ -143,6 +149,7 @@ impl<'a, S: System> StateRun<'a, S> {
             events: Vec::new(),
             are_listed: false,
             has_failed: false,
+            repeated: 0,
         })
     }
 
@@ -210,6 +217,7 @@ impl<S: System> Run<S> for StateRun<'_, S> {
             return Ok(());
         }
         let mut again = Self::new(self.system, &self.start)?;
+        again.repeated = self.repeated + steps as u64;
         for &position in &self.positions[..steps] {
             again.take(position)?;
         }
@@ -243,5 +251,9 @@ impl<S: System> Run<S> for StateRun<'_, S> {
     ) -> Result<bool, Failure> {
         self.take(position)?;
         Ok(true)
+    }
+
+    fn repeated_steps(&self) -> u64 {
+        self.repeated
     }
 }

@@ -14,18 +14,29 @@ use crate::explore::draw::Walks;
 use crate::explore::limits::Gauge;
 use crate::explore::local::{Local, Taken};
 use crate::explore::path::{Path, Wrong};
-use crate::explore::random;
+use crate::explore::random::{self, Walked};
 use crate::explore::sample::Sample;
+#[cfg(feature = "threads")]
+use crate::explore::schedules::Schedules;
 use crate::explore::store::{Exact, Fingerprints, Store};
+#[cfg(feature = "threads")]
+use crate::explore::walk::LeftOut;
 use crate::explore::walk::{Explored, Space};
 use crate::explore::{breadth, depth, quiet};
 use crate::options::{Engine, Options};
 use crate::panics;
 use crate::property::Property;
 use crate::system::System;
+#[cfg(feature = "threads")]
+use crate::system::{ComponentId, FailureKind};
 use crate::tables::{Pair, Single};
 use crate::target::Target;
 use crate::target::parts::Apart;
+#[cfg(feature = "threads")]
+use crate::target::threads::{
+    Moments,
+    executor::{Finish, Transition},
+};
 use crate::verdict::{LocalWork, ScheduleWork};
 
 /// What a search came to, and by which engine.
@@ -212,11 +223,11 @@ pub(super) fn explore<T: Target>(
     gauge: Gauge,
     workers: usize,
 ) -> Searched {
-    // Properties of moments are judged moment by moment.
-    let draws =
-        engine.is_random() && prepared.within.is_empty() && prepared.properties.are_about_the_end();
-    if (engine == Engine::Schedules || draws)
-        && let Some((explored, work, bounds)) = search_schedules(prepared, engine, &gauge, workers)
+    if engine.is_random() {
+        return walk(prepared, engine, gauge, workers);
+    }
+    if engine == Engine::Schedules
+        && let Some((explored, work, bounds)) = search_schedules(prepared, &gauge, workers)
     {
         return Searched {
             explored,
@@ -258,7 +269,6 @@ pub(super) fn explore<T: Target>(
         let store = Box::new(Exact::new(domain));
         let explored = within_limits(|| match engine {
             Engine::Depth => search.depth(&*store),
-            Engine::Random | Engine::Pct => search.random(&*store),
             _ => search.breadth(&*store),
         });
         remains = Some(store);
@@ -269,7 +279,6 @@ pub(super) fn explore<T: Target>(
         match engine {
             Engine::Depth if options.depth.is_some() => search.depth(&numbered()),
             Engine::Depth => search.depth(&plain()),
-            Engine::Random | Engine::Pct => search.random(&plain()),
             _ => search.breadth(&numbered()),
         }
     };
@@ -299,21 +308,102 @@ pub(super) fn explore<T: Target>(
     }
 }
 
-/// Every schedule that matters, if the target is a program with threads.
-#[cfg(feature = "threads")]
-fn search_schedules<T: Target>(
+/// Random walks, whatever the target is.
+fn walk<T: Target>(
     prepared: &Prepared<T>,
     engine: Engine,
-    gauge: &Gauge,
+    gauge: Gauge,
     workers: usize,
-) -> Option<(Explored, ScheduleWork, Vec<String>)> {
-    use crate::explore::schedules::Schedules;
-    use crate::explore::walk::LeftOut;
-    use crate::system::FailureKind;
-    use crate::target::threads::executor::Finish;
+) -> Searched {
+    let options = &prepared.options;
+    let sample = (!T::System::COMPARES_PARTS && !options.exact).then(Sample::new);
+    let space = prepared.space();
+    let walked = panics::catch_limit(|| {
+        random::explore(&space, sample.as_ref(), &gauge, workers, &walks(options))
+    });
+    let walked = walked.unwrap_or_else(|limit| Walked {
+        explored: Explored::found(Path::starting(0), Wrong::Failed(limit)),
+        ended: 0,
+    });
+    let mut searched = Searched {
+        explored: walked.explored,
+        engine,
+        local: None,
+        schedules: None,
+        bounds: T::bounds_met(&prepared.system),
+        remains: None,
+        coarse_hash: match &sample {
+            Some(sample) => sample.unequal().cloned(),
+            None => prepared.system.coarse_hash(),
+        },
+        sampled: sample.map(|sample| sample.kept()),
+        gauge,
+    };
+    simplify_walk(prepared, workers, walked.ended, &mut searched);
+    searched
+}
 
-    let moments = T::moments(&prepared.system)?;
-    let schedules = Schedules {
+/// Where schedules were drawn, says what that took, and puts the simplest execution with the same end in the place of what was
+/// found.
+#[cfg(feature = "threads")]
+fn simplify_walk<T: Target>(
+    prepared: &Prepared<T>,
+    workers: usize,
+    ended: u64,
+    searched: &mut Searched,
+) {
+    // Where states are judged, an execution with the same end may not show what is wrong.
+    if !prepared.within.is_empty() || !prepared.properties.are_about_the_end() {
+        return;
+    }
+    let Some(moments) = T::moments(&prepared.system) else {
+        return;
+    };
+    searched.schedules = Some(ScheduleWork {
+        reduction: prepared.options.reduction,
+        executions: ended,
+        blocked_executions: 0,
+        scheduling_points: searched.gauge.transitions.load(Relaxed),
+        weakly_ordered: moments.weakly_ordered(),
+    });
+    if searched.explored.found.is_none() && ended <= workers as u64 {
+        searched.explored.found = outliving(prepared, &searched.gauge);
+    }
+    let Some((path, wrong)) = &searched.explored.found else {
+        return;
+    };
+    let finish = match wrong {
+        Wrong::Failed(failure) => Finish::Failed(failure.clone()),
+        _ => Finish::Stuck,
+    };
+    if wrong.is_violation()
+        && let Some(decisions) = moments.decisions(&path.events)
+    {
+        // Which walk goes wrong first does not depend on how many workers there are.
+        let schedules = schedules(prepared, moments, &searched.gauge, 1);
+        searched.explored.found = Some(simplest(prepared, &schedules, decisions, finish));
+    }
+}
+
+/// Without the feature there are no programs with threads.
+#[cfg(not(feature = "threads"))]
+fn simplify_walk<T: Target>(
+    _prepared: &Prepared<T>,
+    _workers: usize,
+    _ended: u64,
+    _searched: &mut Searched,
+) {
+}
+
+/// How the schedules of a program are explored.
+#[cfg(feature = "threads")]
+fn schedules<'a, T: Target>(
+    prepared: &Prepared<T>,
+    moments: &'a Moments,
+    gauge: &'a Gauge,
+    workers: usize,
+) -> Schedules<'a> {
+    Schedules {
         program: moments.program(),
         reduction: prepared.options.reduction,
         longest: prepared.options.depth,
@@ -321,36 +411,75 @@ fn search_schedules<T: Target>(
         gauge,
         workers,
         watch: &|_, finish| *finish == Finish::Complete,
+    }
+}
+
+/// Objects that outlive an execution are noticed by the next one on the same OS thread. Where each has run one at most, one of
+/// them runs two more.
+#[cfg(feature = "threads")]
+fn outliving<T: Target>(prepared: &Prepared<T>, gauge: &Gauge) -> Option<(Path, Wrong)> {
+    let walks = Walks {
+        seed: 0,
+        count: 2,
+        longest: prepared.options.depth,
+        priority_changes: None,
     };
-    let explored = panics::catch_limit(|| match engine {
-        Engine::Random | Engine::Pct => schedules.draw(&walks(&prepared.options)),
-        _ => schedules.explore(),
+    let gauge = Gauge::inside(gauge, None);
+    let walked = random::explore(&prepared.space(), None, &gauge, 1, &walks);
+    walked.explored.found.filter(|(_, wrong)| {
+        let refused = FailureKind::Nondeterminism;
+        matches!(wrong, Wrong::Failed(failure) if failure.kind() == refused)
+    })
+}
+
+/// The simplest execution that ends like one that was found.
+#[cfg(feature = "threads")]
+fn simplest<T: Target>(
+    prepared: &Prepared<T>,
+    schedules: &Schedules<'_>,
+    decisions: Vec<Transition>,
+    finish: Finish,
+) -> (Path, Wrong) {
+    let property = prepared.properties.deadlock().unwrap_or_default();
+    match &finish {
+        Finish::Failed(failure) if !failure.kind().is_violation() => {}
+        Finish::Failed(failure) => prepared.note_found(&Wrong::Failed(failure.clone())),
+        _ => prepared.note_found(&Wrong::Deadlock(property, Vec::new())),
+    }
+    let found = schedules.simplest(decisions, finish);
+    let waiting = found.waiting.iter();
+    let waiting = waiting.map(|thread| ComponentId(thread.0 as usize));
+    let wrong = match found.finish {
+        Finish::Failed(failure) => Wrong::Failed(failure),
+        _ => Wrong::Deadlock(property, waiting.collect()),
+    };
+    let path = Path {
+        start: 0,
+        events: found.positions,
+    };
+    (path, wrong)
+}
+
+/// Every schedule that matters, if the target is a program with threads.
+#[cfg(feature = "threads")]
+fn search_schedules<T: Target>(
+    prepared: &Prepared<T>,
+    gauge: &Gauge,
+    workers: usize,
+) -> Option<(Explored, ScheduleWork, Vec<String>)> {
+    let moments = T::moments(&prepared.system)?;
+    let schedules = schedules(prepared, moments, gauge, workers);
+    let mut outlives = None;
+    let explored = panics::catch_limit(|| {
+        let explored = schedules.explore();
+        let executions = explored.executions + explored.blocked_executions;
+        if explored.found.is_none() && executions <= workers as u64 {
+            outlives = outliving(prepared, gauge);
+        }
+        explored
     });
     let explored = match explored {
-        Ok(mut explored) => {
-            // Objects that outlive an execution are noticed by the next one on the same OS thread. Where each has run one at
-            // most, one of them runs two more.
-            let executions = explored.executions + explored.blocked_executions;
-            if explored.found.is_none() && executions <= workers as u64 {
-                let gauge = &Gauge::inside(gauge, None);
-                let again = Schedules {
-                    workers: 1,
-                    gauge,
-                    ..schedules
-                };
-                let walks = Walks {
-                    seed: 0,
-                    count: 2,
-                    longest: prepared.options.depth,
-                    priority_changes: None,
-                };
-                explored.found = again.draw(&walks).found.filter(|(_, finish)| {
-                    let refused = FailureKind::Nondeterminism;
-                    matches!(finish, Finish::Failed(failure) if failure.kind() == refused)
-                });
-            }
-            explored
-        }
+        Ok(explored) => explored,
         Err(limit) => {
             let found = Explored::found(Path::starting(0), Wrong::Failed(limit));
             let work = ScheduleWork {
@@ -384,11 +513,12 @@ fn search_schedules<T: Target>(
         most => format!("at most {most} interruptions of threads that could go on"),
     });
     let bounds: Vec<String> = most.into_iter().chain(bounds).chain(drawn).collect();
+    if let Some((path, wrong)) = outlives {
+        return Some((Explored::found(path, wrong), work, bounds));
+    }
     let Some((decisions, finish)) = explored.found else {
         let mut ended = Explored::to_the_end(gauge);
-        if ended.left_out.is_none() && engine.is_random() {
-            ended.left_out = Some(LeftOut::NotDrawn);
-        } else if let (None, Some(at)) = (ended.left_out, explored.endless_at) {
+        if let (None, Some(at)) = (ended.left_out, explored.endless_at) {
             ended.left_out = Some(LeftOut::Endless { at });
         } else if let (None, Some((at, turns))) = (ended.left_out, explored.gave_up) {
             ended.left_out = Some(LeftOut::GaveUp { at, turns });
@@ -397,39 +527,7 @@ fn search_schedules<T: Target>(
         }
         return Some((ended, work, bounds));
     };
-    let schedules = match engine.is_random() {
-        // Which walk goes wrong first does not depend on how many workers there are.
-        true => Schedules {
-            workers: 1,
-            ..schedules
-        },
-        false => schedules,
-    };
-    match &finish {
-        Finish::Failed(failure) if !failure.kind().is_violation() => {}
-        Finish::Failed(failure) => prepared.note_found(&Wrong::Failed(failure.clone())),
-        _ => {
-            let property = prepared.properties.deadlock().unwrap_or_default();
-            prepared.note_found(&Wrong::Deadlock(property, Vec::new()));
-        }
-    }
-    let (decisions, finish) = schedules.simplest(decisions, finish);
-    let path = Path {
-        start: 0,
-        events: moments.positions(&decisions),
-    };
-    let wrong = match finish {
-        Finish::Failed(failure) => Wrong::Failed(failure),
-        _ => {
-            let property = prepared.properties.deadlock().unwrap_or_default();
-            let last = crate::explore::path::Execution::along(&prepared.system, &path);
-            let last = last
-                .as_ref()
-                .and_then(crate::explore::path::Execution::last);
-            let waiting = last.map(|state| prepared.system.waiting(state));
-            Wrong::Deadlock(property, waiting.unwrap_or_default())
-        }
-    };
+    let (path, wrong) = simplest(prepared, &schedules, decisions, finish);
     Some((Explored::found(path, wrong), work, bounds))
 }
 
@@ -437,7 +535,6 @@ fn search_schedules<T: Target>(
 #[cfg(not(feature = "threads"))]
 fn search_schedules<T: Target>(
     _prepared: &Prepared<T>,
-    _engine: Engine,
     _gauge: &Gauge,
     _workers: usize,
 ) -> Option<(Explored, ScheduleWork, Vec<String>)> {
@@ -481,10 +578,5 @@ impl<S: System> Search<'_, S> {
             self.workers,
             self.options.depth,
         )
-    }
-
-    fn random(&self, store: &impl Store<S>) -> Explored {
-        let walks = walks(self.options);
-        random::explore(self.space, store, self.gauge, self.workers, &walks)
     }
 }
