@@ -87,6 +87,9 @@ pub(crate) fn verdict(
         .set("peak_memory_bytes", statistics.peak_memory_bytes)
         .set("collision_probability", statistics.collision_probability)
         .set("coarse_hash", statistics.coarse_hash.as_deref());
+    if statistics.states_estimated {
+        object.set("states_estimated", true);
+    }
     if let Some(kept) = statistics.sampled_states {
         object.set("sampled_states", kept);
     }

@@ -85,6 +85,7 @@ mod driver;
 pub mod engine;
 mod explore;
 pub mod future;
+mod guarded;
 mod named;
 mod options;
 mod panics;
@@ -93,6 +94,7 @@ mod plain;
 pub mod process;
 mod property;
 pub mod rand;
+mod run;
 mod signals;
 mod step_guard;
 mod sterile;
@@ -109,6 +111,7 @@ pub use explore::{Control, Progress};
 pub use options::Determinism;
 #[cfg(not(feature = "threads"))]
 pub use plain::{arc, cell, choose};
+pub use run::Run;
 #[cfg(not(feature = "threads"))]
 pub use std::{hint, net, sync, thread, thread_local, time};
 #[doc(hidden)]

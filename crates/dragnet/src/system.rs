@@ -8,6 +8,7 @@ use std::hash::Hash;
 
 use crate::coarse_hash::CoarseHash;
 use crate::panics;
+use crate::run::{Run, StateRun};
 use crate::trace::{Fingerprint, Key, Step, debug};
 
 /// A transition system that Dragnet can explore: states, and in each state a fixed list of enabled events.
@@ -109,6 +110,16 @@ pub trait System: Send + Sync {
                 next: Err(failure),
             });
         }
+    }
+
+    /// A [run](Run) from a state: an execution that is extended step by step.
+    ///
+    /// A system whose states are expensive, because each is an execution of its own, has runs that resume one execution.
+    fn run(&self, start: &Self::State) -> Result<Box<dyn Run<Self> + '_>, Failure>
+    where
+        Self: Sized,
+    {
+        Ok(Box::new(StateRun::new(self, start)?))
     }
 
     /// Takes steps from `start`, each the position of an event among those enabled, as far as there are such events: each

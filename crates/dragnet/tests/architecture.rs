@@ -10,8 +10,10 @@ const ROOMS: &[(&str, &[&str])] = &[
         "floor",
         &[
             "coarse_hash",
+            "guarded",
             "named",
             "panics",
+            "run",
             "signals",
             "step_guard",
             "sterile",

@@ -1,73 +1,56 @@
-//! Schedules of multithreaded programs: those that matter, or random ones.
+//! Schedules of multithreaded programs: those that matter, and the simplest that ends like a given one.
 
-use super::engines::{Searched, walks};
+use std::sync::atomic::Ordering::Relaxed;
+
+use super::engines::Searched;
 use super::run::Prepared;
-use crate::engine::{Dpor, Engine, EngineName};
+use crate::engine::{Dpor, EngineName};
 use crate::explore::draw::Walks;
 use crate::explore::limits::Gauge;
-use crate::explore::path::{Execution, Path, Wrong};
+use crate::explore::path::{Path, Wrong};
+use crate::explore::random;
 use crate::explore::schedules::{self, Schedules};
 use crate::explore::walk::{Explored, LeftOut};
 use crate::panics;
-use crate::system::{FailureKind, System};
+use crate::system::{ComponentId, FailureKind};
 use crate::target::Target;
 use crate::target::threads::executor::{Finish, Transition};
 use crate::target::threads::{Moments, round_bound, seed_bound};
 use crate::verdict::ScheduleWork;
 
-/// Explores the schedules of a multithreaded program under `engine`, which is [`Dpor`] or makes random walks.
+/// Explores the schedules of a multithreaded program that matter.
 pub(super) fn explore<T: Target>(
     prepared: &Prepared<T>,
     moments: &Moments,
-    engine: Engine,
+    dpor: Dpor,
     gauge: Gauge,
     workers: usize,
 ) -> Searched {
-    let dpor = match engine {
-        Engine::Dpor(dpor) => dpor,
-        _ => Dpor::new(),
-    };
-    let walks = walks(engine, prepared.options.depth);
-    let schedules = Schedules {
-        program: moments.program(),
-        reduction: dpor.reduction,
-        longest: prepared.options.depth,
-        preemptions: dpor.preemptions,
-        gauge: &gauge,
-        workers,
-        watch: &|_, finish| *finish == Finish::Complete,
-    };
-    let ended = panics::catch_limit(|| match &walks {
-        Some(walks) => schedules.draw(walks),
-        None => schedules.explore(),
-    });
-    let ended = ended.map(|mut ended| {
-        // Objects that outlive an execution are noticed by the next one on the same OS thread. Where each has run one at
-        // most, one of them runs two more.
+    let schedules = schedules(prepared, moments, dpor, &gauge, workers);
+    let mut leaked = None;
+    let ended = panics::catch_limit(|| {
+        let ended = schedules.explore();
         let executions = ended.executions + ended.blocked_executions;
         if ended.found.is_none() && executions <= workers as u64 {
-            ended.found = leaked_object(&schedules);
+            leaked = leaked_object(prepared, &gauge);
         }
         ended
     });
     let (explored, ended) = match ended {
         Ok(ended) => {
-            let explored = match &ended.found {
+            let found = match &ended.found {
+                _ if leaked.is_some() => leaked,
                 Some((decisions, finish)) => {
-                    // Which walk goes wrong first does not depend on how many workers there are.
-                    let workers = if walks.is_some() { 1 } else { workers };
-                    let schedules = Schedules {
-                        workers,
-                        ..schedules
-                    };
-                    describe(prepared, moments, &schedules, decisions.clone(), finish)
+                    let (decisions, finish) = (decisions.clone(), finish.clone());
+                    Some(simplest(prepared, &schedules, decisions, finish))
                 }
-                None => Explored {
-                    found: None,
-                    left_out: left_out(&ended, walks.is_some(), &gauge),
-                },
+                None => None,
             };
-            (explored, ended)
+            let left_out = match &found {
+                Some(_) => None,
+                None => left_out(&ended, &gauge),
+            };
+            (Explored { found, left_out }, ended)
         }
         Err(limit) => {
             let explored = Explored::found(Path::starting(0), Wrong::Failed(limit));
@@ -84,75 +67,117 @@ pub(super) fn explore<T: Target>(
             weakly_ordered: ended.weakly_ordered,
         }),
         bounds: bounds(moments, dpor, &ended),
-        ..Searched::nothing(engine.name(), gauge)
+        ..Searched::nothing(EngineName::Dpor, gauge)
     }
 }
 
-/// The engine that explores a multithreaded program where its states need not be judged.
-pub(super) fn runs_schedules<T: Target>(prepared: &Prepared<T>, engine: EngineName) -> bool {
-    // Properties of states are judged state by state.
-    let judges_ends = prepared.within.is_empty() && prepared.properties.are_about_the_end();
-    engine == EngineName::Dpor || engine.is_random() && judges_ends
+/// Where schedules were drawn, says what that took, and puts the simplest execution with the same end in the place of what was
+/// found.
+pub(super) fn simplify_walk<T: Target>(
+    prepared: &Prepared<T>,
+    moments: &Moments,
+    workers: usize,
+    ended: u64,
+    searched: &mut Searched,
+) {
+    // Where states are judged, an execution with the same end may not show what is wrong.
+    if !prepared.within.is_empty() || !prepared.properties.are_about_the_end() {
+        return;
+    }
+    let dpor = Dpor::new();
+    searched.schedules = Some(ScheduleWork {
+        reduction: dpor.reduction,
+        executions: ended,
+        blocked_executions: 0,
+        scheduling_points: searched.gauge.transitions.load(Relaxed),
+        weakly_ordered: moments.weakly_ordered(),
+    });
+    if searched.explored.found.is_none() && ended <= workers as u64 {
+        searched.explored.found = leaked_object(prepared, &searched.gauge);
+    }
+    let Some((path, wrong)) = &searched.explored.found else {
+        return;
+    };
+    let finish = match wrong {
+        Wrong::Failed(failure) => Finish::Failed(failure.clone()),
+        _ => Finish::Stuck,
+    };
+    if wrong.is_violation()
+        && let Some(decisions) = moments.decisions(&path.events)
+    {
+        // Which walk goes wrong first does not depend on how many workers there are.
+        let schedules = schedules(prepared, moments, dpor, &searched.gauge, 1);
+        searched.explored.found = Some(simplest(prepared, &schedules, decisions, finish));
+    }
 }
 
-/// The failure of an object that an execution takes from the one before it.
-fn leaked_object(schedules: &Schedules<'_>) -> Option<(Vec<Transition>, Finish)> {
-    let gauge = &Gauge::inside(schedules.gauge, None);
-    let again = Schedules {
-        workers: 1,
+/// How the schedules of a program are explored.
+fn schedules<'a, T: Target>(
+    prepared: &Prepared<T>,
+    moments: &'a Moments,
+    dpor: Dpor,
+    gauge: &'a Gauge,
+    workers: usize,
+) -> Schedules<'a> {
+    Schedules {
+        program: moments.program(),
+        reduction: dpor.reduction,
+        longest: prepared.options.depth,
+        preemptions: dpor.preemptions,
         gauge,
-        ..*schedules
-    };
-    let two = Walks {
+        workers,
+        watch: &|_, finish| *finish == Finish::Complete,
+    }
+}
+
+/// The failure of an object that an execution takes from the one before it on the same OS thread. Where each OS thread has run
+/// one execution at most, one of them runs two more.
+fn leaked_object<T: Target>(prepared: &Prepared<T>, gauge: &Gauge) -> Option<(Path, Wrong)> {
+    let walks = Walks {
         seed: 0,
         count: 2,
-        longest: schedules.longest,
+        longest: prepared.options.depth,
         priority_changes: None,
     };
-    again.draw(&two).found.filter(|(_, finish)| {
+    let gauge = Gauge::inside(gauge, None);
+    let walked = random::explore(&prepared.space(), None, &gauge, 1, &walks);
+    walked.explored.found.filter(|(_, wrong)| {
         let refused = FailureKind::Nondeterminism;
-        matches!(finish, Finish::Failed(failure) if failure.kind() == refused)
+        matches!(wrong, Wrong::Failed(failure) if failure.kind() == refused)
     })
 }
 
-/// The simplest schedule that shows what was found, as a path.
-fn describe<T: Target>(
+/// The simplest execution that ends like one that was found.
+fn simplest<T: Target>(
     prepared: &Prepared<T>,
-    moments: &Moments,
     schedules: &Schedules<'_>,
     decisions: Vec<Transition>,
-    finish: &Finish,
-) -> Explored {
+    finish: Finish,
+) -> (Path, Wrong) {
     let deadlock = prepared.properties.deadlock().unwrap_or_default();
-    match finish {
+    match &finish {
         Finish::Failed(failure) if !failure.kind().is_violation() => {}
         Finish::Failed(failure) => prepared.note_found(&Wrong::Failed(failure.clone())),
         _ => prepared.note_found(&Wrong::Deadlock(deadlock, Vec::new())),
     }
-    let (decisions, finish) = schedules.simplest(decisions, finish.clone());
+    let found = schedules.simplest(decisions, finish);
+    let waiting = found.waiting.iter();
+    let waiting = waiting.map(|thread| ComponentId(thread.0 as usize));
+    let wrong = match found.finish {
+        Finish::Failed(failure) => Wrong::Failed(failure),
+        _ => Wrong::Deadlock(deadlock, waiting.collect()),
+    };
     let path = Path {
         start: 0,
-        events: moments.positions(&decisions),
+        events: found.positions,
     };
-    let wrong = match finish {
-        Finish::Failed(failure) => Wrong::Failed(failure),
-        _ => {
-            let execution = Execution::along(&prepared.system, &path);
-            let last = execution.as_ref().and_then(Execution::last);
-            let waiting = last.map(|state| prepared.system.waiting(state));
-            Wrong::Deadlock(deadlock, waiting.unwrap_or_default())
-        }
-    };
-    Explored::found(path, wrong)
+    (path, wrong)
 }
 
 /// Why not all that matters was explored, if it was not.
-fn left_out(ended: &schedules::Explored, is_random: bool, gauge: &Gauge) -> Option<LeftOut> {
+fn left_out(ended: &schedules::Explored, gauge: &Gauge) -> Option<LeftOut> {
     if let Some(cut) = gauge.cut() {
         return Some(LeftOut::Cut(cut));
-    }
-    if is_random {
-        return Some(LeftOut::NotDrawn);
     }
     if let Some(at) = ended.endless_at {
         return Some(LeftOut::Endless { at });

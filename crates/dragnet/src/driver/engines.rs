@@ -6,9 +6,9 @@ use std::sync::atomic::AtomicUsize;
 #[cfg(feature = "threads")]
 use super::dpor;
 use super::run::Prepared;
+use super::walks;
 use crate::coarse_hash::CoarseHash;
 use crate::engine::{Engine, EngineName, Pruning};
-use crate::explore::draw::Walks;
 use crate::explore::limits::Gauge;
 use crate::explore::local::{Local, Taken};
 use crate::explore::parent_links::ParentLinks;
@@ -16,7 +16,7 @@ use crate::explore::path::{Path, Wrong};
 use crate::explore::sample::Sample;
 use crate::explore::visited::{Exact, Fingerprints, Visited};
 use crate::explore::walk::{Explored, LeftOut, Space};
-use crate::explore::{breadth, depth, random};
+use crate::explore::{breadth, depth};
 use crate::panics;
 use crate::property::Property;
 use crate::system::System;
@@ -122,12 +122,13 @@ pub(super) fn explore<T: Target>(
     gauge: Gauge,
     workers: usize,
 ) -> Searched {
+    if let Some(walks) = engine.walks() {
+        return walks::explore(prepared, engine, walks, gauge, workers);
+    }
     let multithreaded = T::multithreaded(&prepared.system);
     #[cfg(feature = "threads")]
-    if let Some(moments) = multithreaded
-        && dpor::runs_schedules(prepared, engine.name())
-    {
-        return dpor::explore(prepared, moments, engine, gauge, workers);
+    if let (Some(moments), Engine::Dpor(dpor)) = (multithreaded, engine) {
+        return dpor::explore(prepared, moments, dpor, gauge, workers);
     }
     let space = prepared.space();
     let options = &prepared.options;
@@ -137,7 +138,6 @@ pub(super) fn explore<T: Target>(
     let search = Search {
         space: &space,
         gauge: &searched.gauge,
-        engine,
         depth: options.depth,
         workers,
     };
@@ -159,7 +159,6 @@ pub(super) fn explore<T: Target>(
         let visited = Box::new(Exact::new(domain));
         let explored = within_limits(|| match engine {
             Engine::Depth(_) => search.depth(&*visited),
-            Engine::Random(_) | Engine::Pct(_) => search.random(&*visited),
             _ => search.breadth(&*visited),
         });
         searched.remains = Some(visited);
@@ -170,7 +169,6 @@ pub(super) fn explore<T: Target>(
         match engine {
             Engine::Depth(_) if options.depth.is_some() => search.depth(&numbered()),
             Engine::Depth(_) => search.depth(&plain()),
-            Engine::Random(_) | Engine::Pct(_) => search.random(&plain()),
             // The local engine explores like this what it cannot take apart.
             _ => search.breadth(&numbered()),
         }
@@ -192,25 +190,10 @@ pub(super) fn explore<T: Target>(
     searched
 }
 
-/// The random walks that an engine makes, if it makes any.
-pub(super) fn walks(engine: Engine, longest: Option<u64>) -> Option<Walks> {
-    let walks = engine.walks()?;
-    Some(Walks {
-        seed: walks.seed,
-        count: walks.count,
-        longest,
-        priority_changes: match engine {
-            Engine::Pct(pct) => Some(pct.priority_changes),
-            _ => None,
-        },
-    })
-}
-
 /// An exploration that only lacks its visited set.
 struct Search<'a, S: System> {
     space: &'a Space<'a, S>,
     gauge: &'a Gauge,
-    engine: Engine,
     depth: Option<u64>,
     workers: usize,
 }
@@ -222,10 +205,5 @@ impl<S: System> Search<'_, S> {
 
     fn depth(&self, visited: &(impl Visited<S> + Sync)) -> Explored {
         depth::explore(self.space, visited, self.gauge, self.workers, self.depth)
-    }
-
-    fn random(&self, visited: &(impl Visited<S> + Sync)) -> Explored {
-        let walks = walks(self.engine, self.depth).expect("it makes walks");
-        random::explore(self.space, visited, self.gauge, self.workers, &walks)
     }
 }

@@ -9,6 +9,7 @@ mod replay;
 mod requirements;
 mod run;
 mod shorten;
+mod walks;
 
 pub(crate) use replay::{check_or_replay, replay};
 pub(crate) use requirements::unmet_requirement;

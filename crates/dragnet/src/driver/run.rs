@@ -318,6 +318,8 @@ fn verdict<T: Target>(
     began: Instant,
 ) -> Verdict {
     let options = &prepared.options;
+    let is_walk = searched.engine.is_random();
+    let statistics = statistics(prepared, &searched.gauge, began);
     // Where one walks the whole space in vain, exploring node by node may not.
     let suggestion = matches!(outcome, Outcome::Inconclusive(_))
         && matches!(options.engine, Engine::Breadth(_) | Engine::Depth(_))
@@ -341,12 +343,18 @@ fn verdict<T: Target>(
         statistics: Statistics {
             local: searched.local,
             schedules: searched.schedules,
+            states_estimated: is_walk,
+            collision_probability: if is_walk {
+                0.0
+            } else {
+                statistics.collision_probability
+            },
             sampled_states: searched.sampled,
             coarse_hash: searched
                 .coarse_hash
                 .as_ref()
                 .map(|found| found.type_name.clone()),
-            ..statistics(prepared, &searched.gauge, began)
+            ..statistics
         },
         inconclusive_is_fine: false,
     }
@@ -627,6 +635,7 @@ pub(super) fn statistics<T: Target>(
     let pairs = states.saturating_sub(1) as f64 * states as f64 / 2.0;
     Statistics {
         states,
+        states_estimated: false,
         transitions: gauge.transitions.load(Relaxed),
         depth: gauge.depth.load(Relaxed),
         frontier: gauge.frontier.load(Relaxed),

@@ -8,7 +8,6 @@ mod crew;
 pub(crate) mod depth;
 mod depth_first;
 pub(crate) mod draw;
-mod guarded;
 pub(crate) mod limits;
 pub(crate) mod local;
 pub(crate) mod parent_links;

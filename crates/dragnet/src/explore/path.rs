@@ -4,8 +4,8 @@ use std::cmp::Ordering;
 use std::collections::HashSet;
 use std::hash::Hash;
 
-use super::guarded::{initial, list_events, next};
 use super::walk::{Space, examined};
+use crate::guarded::{initial, list_events, next};
 use crate::panics;
 use crate::system::{ComponentId, Failure, Followed, System};
 use crate::trace::Fingerprint;

@@ -1,13 +1,14 @@
 //! The walk over a space, one state at a time: what every explorer does alike.
 
-use super::guarded::{GuardedStep, JudgedBatch, Part, guarded, initial, list_events, next};
 use super::limits::{Cut, Gauge};
 use super::path::{Path, Wrong};
 use super::visited::Visited;
+use crate::guarded::{GuardedStep, JudgedBatch, Part, guarded, initial, list_events, next};
 use crate::panics;
 use crate::property::{Bound, Properties};
+use crate::run::Run;
 use crate::step_guard::{self, Step as _};
-use crate::system::{EventKind, Failure, FailureKind, Successor, System};
+use crate::system::{ComponentId, EventKind, Failure, FailureKind, Successor, System};
 use crate::tables::Domain;
 use crate::trace::{Fingerprint, Key};
 
@@ -367,6 +368,48 @@ impl<S: System> Space<'_, S> {
         failures.any(|failure| Wrong::Failed(failure).same_kind(wrong))
     }
 
+    /// The same space of the system whose state a run is in.
+    pub(crate) fn in_run<'b>(&'b self, run: &'b dyn Run<S>) -> Space<'b, S> {
+        Space {
+            system: run.system(),
+            ..*self
+        }
+    }
+
+    /// Whether the state of a run is part of the space; a bound that panics is a failure like any other.
+    pub(crate) fn holds(&self, run: &dyn Run<S>) -> Result<bool, Failure> {
+        match self.within.is_empty() && self.restriction.is_none() {
+            true => Ok(true),
+            false => self.in_run(run).is_inside(run.state()),
+        }
+    }
+
+    /// What is wrong with there being no events but those that are enabled in a run.
+    pub(crate) fn is_stuck(&self, run: &mut dyn Run<S>) -> Option<Wrong> {
+        let property = self.properties.deadlock()?;
+        match run.makes_progress() {
+            Ok(true) => return None,
+            Ok(false) => {}
+            Err(failure) => return Some(Wrong::Failed(failure)),
+        }
+        let (system, state) = (run.system(), run.state());
+        self.deadlock(property, || {
+            guarded(system, state, Part::Waiting, || system.waiting(state))
+        })
+    }
+
+    fn deadlock(
+        &self,
+        property: usize,
+        waiting: impl FnOnce() -> Vec<ComponentId>,
+    ) -> Option<Wrong> {
+        match panics::catch(waiting) {
+            Ok(waiting) if waiting.is_empty() => None,
+            Ok(waiting) => Some(Wrong::Deadlock(property, waiting)),
+            Err(failure) => Some(Wrong::Failed(failure)),
+        }
+    }
+
     /// Lists the events of `state`, and what is wrong with there being no others.
     #[inline]
     pub(crate) fn events(&self, state: &S::State, events: &mut Vec<S::Event>) -> Option<Wrong> {
@@ -385,12 +428,9 @@ impl<S: System> Space<'_, S> {
                 Vec::new()
             }
         };
-        let waiting = panics::catch(|| guarded(self.system, state, Part::Waiting, waiting));
-        match waiting {
-            Ok(waiting) if waiting.is_empty() => None,
-            Ok(waiting) => Some(Wrong::Deadlock(property, waiting)),
-            Err(failure) => Some(Wrong::Failed(failure)),
-        }
+        self.deadlock(property, || {
+            guarded(self.system, state, Part::Waiting, waiting)
+        })
     }
 
     /// Where `event` leads from `state`; `None` when that is outside the space.

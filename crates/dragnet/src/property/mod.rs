@@ -119,10 +119,6 @@ impl<S: System> Properties<S> {
     }
 
     /// Whether none of them looks at states.
-    #[cfg_attr(
-        not(feature = "threads"),
-        expect(dead_code, reason = "only schedules are judged at their ends alone")
-    )]
     pub(crate) fn are_about_the_end(&self) -> bool {
         let mut list = self.list.iter();
         list.all(|property| matches!(property.claim, Claim::DeadlockFree))

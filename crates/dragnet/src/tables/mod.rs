@@ -12,6 +12,7 @@ mod interner;
 mod numbers;
 mod once;
 mod pages;
+mod sketch;
 mod slot;
 mod slots;
 
@@ -24,6 +25,7 @@ pub(crate) use ids::Ids;
 pub(crate) use interner::Interner;
 pub(crate) use numbers::Numbers;
 pub(crate) use once::OnceSlice;
+pub(crate) use sketch::Sketch;
 pub(crate) use slot::{PRESENT, Pair, Single, Slot};
 
 use crate::panics;

@@ -58,6 +58,8 @@ pub enum Outcome {
 pub struct Statistics {
     /// Distinct states; where schedules were explored, executions that came to an end.
     pub states: u64,
+    /// Whether that is an estimate, with a standard error of less than one in a hundred: random walks keep no states.
+    pub states_estimated: bool,
     /// Steps taken.
     pub transitions: u64,
     /// The length of the longest execution.

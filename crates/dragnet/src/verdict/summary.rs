@@ -118,7 +118,12 @@ impl Verdict {
         lines.push((
             "states",
             format!(
-                "{} distinct, {} transitions, depth {}",
+                "{}{} distinct, {} transitions, depth {}",
+                if statistics.states_estimated {
+                    "about "
+                } else {
+                    ""
+                },
                 grouped(statistics.states),
                 grouped(statistics.transitions),
                 grouped(statistics.depth)
@@ -191,6 +196,8 @@ impl Verdict {
             format!(
                 "states were missed: the `Hash` of {type_name} leaves out fields that `Eq` compares"
             )
+        } else if statistics.states_estimated {
+            "none of those that walks came to: each is judged on every walk".to_owned()
         } else if self.exact && digested {
             "none beside the digests: whole states were compared".to_owned()
         } else if self.exact {

@@ -9,6 +9,7 @@ mod network;
 mod numbers;
 mod programs;
 mod refused;
+mod runs;
 
 use dragnet::{Check, Threads};
 

@@ -16,7 +16,7 @@ use crate::panics;
 use crate::property::{Claim, LocalPredicate, Pairs, Scope};
 use crate::step_guard;
 use crate::system::{Failure, System};
-use crate::tables::{Domain, Pair, Single};
+use crate::tables::{Domain, Pair};
 use crate::target::parts::Apart;
 use crate::trace::{Fingerprint, Key};
 
@@ -287,8 +287,7 @@ impl<S: System> Whole for Taken<'_, S> {
                 longest: Some(longest.map_or(steps, |longest| longest.min(steps))),
                 priority_changes: None,
             };
-            let store = Fingerprints::<S, Single>::new(self.domain, None);
-            return random::explore(&space, &store, gauge, workers, &walks);
+            return random::explore(&space, None, gauge, workers, &walks).explored;
         }
         let store = Fingerprints::<S, Pair>::new(self.domain, None);
         breadth::explore(&space, &store, gauge, workers, longest)

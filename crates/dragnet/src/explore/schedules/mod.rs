@@ -22,7 +22,6 @@
 mod races;
 mod simplest;
 mod tree;
-mod walks;
 
 use std::collections::HashMap;
 use std::sync::atomic::AtomicBool;
@@ -222,7 +221,7 @@ impl Schedules<'_> {
     /// Whether something wrong was found that is also found by what is known now.
     fn still_finds(&self, explored: &Explored) -> bool {
         let found = explored.found.as_ref();
-        found.is_some_and(|(decisions, finish)| self.retrace(decisions, |_| ()).0 == *finish)
+        found.is_some_and(|(decisions, finish)| self.retrace(decisions, |_| ()).0.finish == *finish)
     }
 
     /// Whether something was learnt of the program's loops since.

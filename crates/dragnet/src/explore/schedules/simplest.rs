@@ -16,11 +16,23 @@ const SHORT: u64 = 5_000;
 /// What one of several workers has found is looked for by one alone among so many executions.
 const LONG: u64 = 100_000;
 
-/// Goes a way, and counts how often it interrupts a thread that could have gone on.
+/// An execution that was found, as it is seen where it is run again.
+pub(crate) struct Found {
+    pub(crate) finish: Finish,
+    /// Its decisions as positions among what was enabled.
+    pub(crate) positions: Vec<usize>,
+    /// The threads that have not ended.
+    pub(crate) waiting: Vec<ThreadId>,
+    /// How often a thread is interrupted that could have gone on.
+    interruptions: u32,
+}
+
+/// Takes decisions again, and counts how often that interrupts a thread that could have gone on.
 struct Retrace<'a> {
     way: &'a [Transition],
     last: Option<ThreadId>,
     interruptions: u32,
+    positions: Vec<usize>,
 }
 
 impl Director for Retrace<'_> {
@@ -35,7 +47,9 @@ impl Director for Retrace<'_> {
             .is_some_and(|last| last != next.0 && could_go_on(last));
         self.interruptions += u32::from(interrupts && !steps_aside);
         self.last = Some(next.0);
-        enabled.contains(&next).then_some(next)
+        let position = enabled.iter().position(|&possible| possible == next);
+        self.positions.push(position?);
+        Some(next)
     }
 }
 
@@ -46,15 +60,12 @@ impl Schedules<'_> {
     /// found the first, and whatever they had learnt by then; also where it takes more interruptions than are looked for,
     /// unless one worker is not likely to come there in a reasonable time. What that worker has learnt takes the place of what
     /// was known.
-    pub(crate) fn simplest(
-        &self,
-        decisions: Vec<Transition>,
-        finish: Finish,
-    ) -> (Vec<Transition>, Finish) {
+    pub(crate) fn simplest(&self, decisions: Vec<Transition>, finish: Finish) -> Found {
         if matches!(&finish, Finish::Failed(failure) if !failure.kind().is_violation()) {
-            return (decisions, finish);
+            return self.retrace(&decisions, |_| ()).0.ending(finish);
         }
-        let (decisions, interruptions) = self.tidied(decisions, &finish);
+        let found = self.tidied(&decisions, finish);
+        let interruptions = found.interruptions;
         let afresh = || Arc::new(self.program.with_nothing_learnt());
         let program = afresh();
         for few in 0..=interruptions.min(MOST_INTERRUPTIONS) {
@@ -80,28 +91,23 @@ impl Schedules<'_> {
                 return found;
             }
         }
-        (decisions, finish)
+        found
     }
 
     /// What one worker finds among so many executions.
-    fn found_by_one(&self, executions: u64) -> Option<(Vec<Transition>, Finish)> {
+    fn found_by_one(&self, executions: u64) -> Option<Found> {
         let alone = Schedules {
             gauge: &Gauge::inside(self.gauge, Some(executions)),
             workers: 1,
             ..*self
         };
         let (found, finish) = alone.explore().found?;
-        Some((self.tidied(found, &finish).0, finish))
+        Some(self.tidied(&found, finish))
     }
 
-    /// The same without what does not lead to its end, each thread for as long as it can go on; and how many interruptions
-    /// are left.
-    fn tidied(&self, decisions: Vec<Transition>, finish: &Finish) -> (Vec<Transition>, u32) {
-        // That a thread blocks on something real is seen again only by waiting for it again.
-        if self.program.has_blocked() {
-            return (decisions, MOST_INTERRUPTIONS);
-        }
-        let (_, interruptions, (needed, all)) = self.retrace(&decisions, |state| {
+    /// The same without what does not lead to its end, each thread for as long as it can go on.
+    fn tidied(&self, decisions: &[Transition], finish: Finish) -> Found {
+        let (found, (needed, all)) = self.retrace(decisions, |state| {
             let last = state
                 .events
                 .len()
@@ -116,33 +122,62 @@ impl Schedules<'_> {
                 in_few_turns(state, events.collect()),
             )
         });
+        // That a thread blocks on something real is seen again only by waiting for it again.
+        if self.program.has_blocked() {
+            return Found {
+                interruptions: MOST_INTERRUPTIONS,
+                ..found.ending(finish)
+            };
+        }
         // Where threads that wait are what is wrong, all is needed; and so is who comes to data without a lock.
         for shorter in [needed, all] {
-            let (other, interruptions, ()) = self.retrace(&shorter, |_| ());
-            if other == *finish {
-                return (shorter, interruptions);
+            let (other, ()) = self.retrace(&shorter, |_| ());
+            if other.finish == finish {
+                return other;
             }
         }
-        (decisions, interruptions)
+        found.ending(finish)
     }
 
-    /// Runs an execution along a way and says how it ends, and how many interruptions there are in it.
+    /// Runs an execution along decisions.
     pub(super) fn retrace<R: Send>(
         &self,
-        way: &[Transition],
+        decisions: &[Transition],
         look: impl FnOnce(&State) -> R + Send,
-    ) -> (Finish, u32, R) {
+    ) -> (Found, R) {
         let run = || {
             let mut executor = Executor::new(Arc::clone(self.program));
             let mut retrace = Retrace {
-                way,
+                way: decisions,
                 last: None,
                 interruptions: 0,
+                positions: Vec::new(),
             };
             let finish = executor.run(&mut retrace);
-            (finish, retrace.interruptions, look(&executor.state()))
+            let Retrace {
+                interruptions,
+                positions,
+                ..
+            } = retrace;
+            let state = executor.state();
+            let threads = state.order.iter().copied();
+            let waiting = threads.filter(|&thread| !state.thread(thread).ended);
+            let found = Found {
+                finish,
+                positions,
+                waiting: waiting.collect(),
+                interruptions,
+            };
+            (found, look(&state))
         };
         self.program.apart(run)
+    }
+}
+
+impl Found {
+    /// It is known to have ended like this.
+    fn ending(self, finish: Finish) -> Self {
+        Self { finish, ..self }
     }
 }
 

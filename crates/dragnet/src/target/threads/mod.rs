@@ -18,6 +18,7 @@ mod moments;
 pub(crate) mod names;
 pub mod net;
 pub(crate) mod operation;
+mod run;
 pub(crate) mod runtime;
 pub(crate) mod spin;
 pub(crate) mod state;
@@ -85,6 +86,28 @@ impl Threads {
                 reports_leaks: false,
             },
         }
+    }
+
+    /// The executions of the program as a [`System`](crate::System), for a search of one's own.
+    ///
+    /// ```
+    /// use dragnet::sync::atomic::{AtomicU32, Ordering};
+    /// use dragnet::{System, Threads};
+    ///
+    /// let program = Threads::new(|| {
+    ///     let count = AtomicU32::new(0);
+    ///     count.fetch_add(1, Ordering::SeqCst);
+    /// });
+    /// let program = program.system();
+    /// let mut run = program.run(&program.initial()[0])?;
+    /// while !run.events()?.is_empty() {
+    ///     run.take(0)?;
+    /// }
+    /// assert_eq!(run.steps(), 2, "the addition and the end of the thread");
+    /// # Ok::<(), dragnet::Failure>(())
+    /// ```
+    pub fn system(self) -> Moments {
+        Moments::new(Program::new(self.main.into(), self.setting))
     }
 
     /// How large the stack of each thread is: 256 KiB unless said otherwise. 24 KiB of it are kept free for Dragnet, so that
@@ -218,7 +241,7 @@ impl Target for Threads {
     type View<'a> = &'a Moment;
 
     fn prepare(self, _setting: &Setting) -> Moments {
-        Moments::new(Program::new(self.main.into(), self.setting))
+        self.system()
     }
 
     fn view<'a>(_system: &'a Moments, state: &'a Moment) -> &'a Moment {

@@ -3,17 +3,19 @@
 
 use std::fmt::{self, Debug};
 use std::hash::{Hash, Hasher};
-use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::describe;
 use super::executor::{Director, Executor, Finish, Program, Transition};
 use super::names::Names;
-use super::operation::{ProcessId, ThreadId};
+use super::operation::ThreadId;
+use super::run::LiveRun;
 use super::spin::blocking::GaveUp;
 use super::state::State;
 use super::world;
+use crate::run::Run;
 use crate::system::{ComponentId, Failure, FailureKind, Followed, System, Task};
 use crate::trace::{Fingerprint, Key, Step, scatter};
 
@@ -27,6 +29,7 @@ pub struct Moments {
     gave_up: Mutex<Option<GaveUp>>,
     /// Whether a thread has drawn a random number.
     has_drawn: AtomicBool,
+    weakly_ordered: AtomicU64,
 }
 
 /// An executor between two executions.
@@ -39,10 +42,12 @@ unsafe impl Send for Idle {}
 #[derive(Clone)]
 pub struct Moment(Arc<Past>);
 
-struct Past {
-    /// The decisions of an execution,
-    decisions: Arc<[Transition]>,
-    /// and how many of them have been taken.
+pub(super) struct Past {
+    /// An earlier moment of the execution,
+    before: Option<Moment>,
+    /// and what has been taken since.
+    since: Box<[Transition]>,
+    /// How many have been taken in all.
     steps: usize,
     seen: Seen,
     /// The last of them, as far as it has been told.
@@ -50,26 +55,30 @@ struct Past {
 }
 
 /// What is seen of a moment from outside.
-struct Seen {
-    history: u64,
-    enabled: Vec<Transition>,
+#[derive(Clone)]
+pub(super) struct Seen {
+    pub(super) history: u64,
+    pub(super) enabled: Vec<Transition>,
     /// The task of each of them, and what it is about.
-    tasks: Vec<(Task, u64)>,
-    waiting: Vec<ThreadId>,
+    pub(super) tasks: Vec<(Task, u64)>,
+    pub(super) waiting: Vec<ThreadId>,
+}
+
+impl Drop for Past {
+    /// One after the other: a long execution would otherwise use up the stack.
+    fn drop(&mut self) {
+        let mut before = self.before.take();
+        while let Some(mut past) = before.and_then(|Moment(past)| Arc::into_inner(past)) {
+            before = past.before.take();
+        }
+    }
 }
 
 impl Seen {
     fn new(state: &State, history: u64, enabled: &[Transition]) -> Self {
         let threads = state.order.iter().copied();
         let waiting = threads.filter(|&thread| !state.thread(thread).ended);
-        let tasks = enabled.iter().map(|&(id, _)| {
-            let thread = state.thread(id);
-            let task = match thread.process {
-                ProcessId::OUTSIDE => Task::of_the_environment(None),
-                ProcessId(process) => Task::of_thread(ComponentId(process as usize), id.0),
-            };
-            (task, thread.hash ^ scatter(u64::from(thread.steps)))
-        });
+        let tasks = enabled.iter().map(|&(thread, _)| state.task_of(thread));
         Self {
             history,
             tasks: tasks.collect(),
@@ -95,8 +104,27 @@ impl Moment {
         position.map(|position| self.0.seen.tasks[position])
     }
 
-    fn taken(&self) -> &[Transition] {
-        &self.0.decisions[..self.0.steps]
+    /// What has been taken, from the beginning on.
+    pub(super) fn taken(&self) -> Vec<Transition> {
+        let earlier = std::iter::successors(Some(self), |moment| moment.0.before.as_ref());
+        let mut segments: Vec<&[Transition]> = earlier.map(|moment| &*moment.0.since).collect();
+        segments.reverse();
+        segments.concat()
+    }
+
+    /// A later moment of the same execution.
+    pub(super) fn later(&self, since: Box<[Transition]>, seen: Seen, told: Option<Step>) -> Self {
+        Self(Arc::new(Past {
+            steps: self.0.steps + since.len(),
+            before: Some(self.clone()),
+            since,
+            seen,
+            told,
+        }))
+    }
+
+    pub(super) fn seen(&self) -> &Seen {
+        &self.0.seen
     }
 
     /// Whether no thread can go on.
@@ -127,7 +155,7 @@ impl Debug for Moment {
 
 /// A thread goes on, in one of the ways that are open to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Turn(Transition);
+pub struct Turn(pub(super) Transition);
 
 /// Follows decisions, and stops behind them.
 struct Along<'a> {
@@ -205,13 +233,14 @@ enum Told {
 }
 
 impl Moments {
-    pub(super) fn new(program: Program) -> Self {
+    pub(crate) fn new(program: impl Into<Arc<Program>>) -> Self {
         Self {
-            program: Arc::new(program),
+            program: program.into(),
             idle: Mutex::default(),
             went_round: AtomicBool::new(false),
             gave_up: Mutex::default(),
             has_drawn: AtomicBool::new(false),
+            weakly_ordered: AtomicU64::new(0),
         }
     }
 
@@ -265,26 +294,49 @@ impl Moments {
         told: Told,
         look: impl FnOnce(&State, &Finish, &mut D) -> R,
     ) -> (Finish, R) {
-        let idle = || self.idle.lock().unwrap_or_else(PoisonError::into_inner);
-        let ready = idle().pop();
-        let mut executor =
-            ready.map_or_else(|| Executor::new(Arc::clone(&self.program)), |idle| idle.0);
+        let mut executor = self.executor();
         executor.set_told(told == Told::Yes);
         let finish = executor.run(director);
         let seen = {
             let state = executor.state();
-            self.went_round.fetch_or(state.went_round, Relaxed);
-            if state.gave_up.is_some() {
-                let mut known = self.gave_up.lock().unwrap_or_else(PoisonError::into_inner);
-                *known = state.gave_up.max(*known);
-            }
-            self.has_drawn.fetch_or(state.has_drawn(), Relaxed);
+            self.note(&state, executor.weakly_ordered());
             look(&state, &finish, director)
         };
         if !world::is_spoiled() {
-            idle().push(Idle(executor));
+            self.give_back(executor);
         }
         (finish, seen)
+    }
+
+    /// An executor that runs no execution.
+    pub(super) fn executor(&self) -> Executor {
+        let ready = self.idle().pop();
+        ready.map_or_else(|| Executor::new(Arc::clone(&self.program)), |idle| idle.0)
+    }
+
+    /// The same, when it runs none any more.
+    pub(super) fn give_back(&self, executor: Executor) {
+        self.idle().push(Idle(executor));
+    }
+
+    fn idle(&self) -> MutexGuard<'_, Vec<Idle>> {
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes note of an execution.
+    pub(super) fn note(&self, state: &State, weakly_ordered: u64) {
+        self.went_round.fetch_or(state.went_round, Relaxed);
+        if state.gave_up.is_some() {
+            let mut known = self.gave_up.lock().unwrap_or_else(PoisonError::into_inner);
+            *known = state.gave_up.max(*known);
+        }
+        self.has_drawn.fetch_or(state.has_drawn(), Relaxed);
+        self.weakly_ordered.fetch_max(weakly_ordered, Relaxed);
+    }
+
+    /// The most operations of one execution that asked for a weaker ordering than they got.
+    pub(crate) fn weakly_ordered(&self) -> u64 {
+        self.weakly_ordered.load(Relaxed)
     }
 
     fn moment(&self, taken: Vec<Transition>) -> Result<Moment, Failure> {
@@ -294,8 +346,9 @@ impl Moments {
         match seen {
             Err((_, failure)) => Err(failure),
             Ok(seen) => Ok(Moment(Arc::new(Past {
+                before: None,
                 steps: taken.len(),
-                decisions: taken.into(),
+                since: taken.into(),
                 seen,
                 told: None,
             }))),
@@ -322,13 +375,13 @@ impl Moments {
             })
         });
         let Tell { taken, told, .. } = tell;
-        let decisions: Arc<[Transition]> = taken.into();
-        let turns = decisions.iter().skip(before.len());
+        let turns = taken.iter().skip(before.len());
         let turns: Vec<Turn> = turns.map(|&transition| Turn(transition)).collect();
         let moments = told.into_iter().zip(before.len() + 1..);
         let moments = moments.map(|((seen, told), steps)| {
             Ok(Moment(Arc::new(Past {
-                decisions: Arc::clone(&decisions),
+                before: None,
+                since: taken[..steps].into(),
                 steps,
                 seen,
                 told: Some(told),
@@ -341,10 +394,18 @@ impl Moments {
         turns.into_iter().zip(moments.chain(failed)).collect()
     }
 
-    /// The places of decisions among all that were possible, each at its time.
-    pub(crate) fn positions(&self, decisions: &[Transition]) -> Vec<usize> {
-        let positions = self.along(decisions, Told::No, |_, along| along.positions.clone());
-        positions.unwrap_or_else(|(positions, _)| positions)
+    /// The decisions of an execution, given by positions among what was enabled. `None` where there is no such execution.
+    pub(crate) fn decisions(&self, positions: &[usize]) -> Option<Vec<Transition>> {
+        let first = self.moment(Vec::new()).ok()?;
+        let mut run = LiveRun::new(self, &first);
+        for &position in positions {
+            if position >= run.events().ok()?.len() {
+                return None;
+            }
+            // A failure is the end of it.
+            let _ = run.take(position);
+        }
+        Some(run.taken().to_vec())
     }
 }
 
@@ -360,8 +421,9 @@ pub(crate) fn lost() -> Failure {
 }
 
 fn decisions(state: &Moment, event: &Turn) -> Vec<Transition> {
-    let taken = state.taken().iter().copied();
-    taken.chain([event.0]).collect()
+    let mut taken = state.taken();
+    taken.push(event.0);
+    taken
 }
 
 impl System for Moments {
@@ -370,6 +432,10 @@ impl System for Moments {
 
     type State = Moment;
     type Event = Turn;
+
+    fn run(&self, start: &Moment) -> Result<Box<dyn Run<Self> + '_>, Failure> {
+        Ok(Box::new(LiveRun::new(self, start)))
+    }
 
     fn initial(&self) -> Vec<Moment> {
         match self.moment(Vec::new()) {
@@ -394,7 +460,7 @@ impl System for Moments {
     }
 
     fn follow(&self, start: &Moment, positions: &[usize]) -> Option<Vec<Followed<Self>>> {
-        Some(self.tell(start.taken(), positions))
+        Some(self.tell(&start.taken(), positions))
     }
 
     fn guards_steps(&self) -> bool {
@@ -433,7 +499,7 @@ impl System for Moments {
     fn awaits(&self, state: &Moment, component: ComponentId) -> Option<String> {
         let thread = ThreadId(component.0 as u32);
         let names = &self.program.names;
-        let awaited = self.along(state.taken(), Told::No, |state, _| {
+        let awaited = self.along(&state.taken(), Told::No, |state, _| {
             describe::awaited(state, thread, names)
         });
         awaited.ok().flatten()

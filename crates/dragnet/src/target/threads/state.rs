@@ -25,7 +25,7 @@ use super::runtime::statics;
 use super::spin::blocking::{GaveUp, Stirred};
 use super::spin::detection::{Effect, Round, Sight, Versions};
 use super::spin::termination::{self, Loops};
-use crate::system::Failure;
+use crate::system::{ComponentId, Failure, Task};
 use crate::tables::number_below;
 use crate::trace::{GOLDEN, scatter};
 
@@ -468,6 +468,16 @@ impl State {
         events
             .map(|event| self.hash_of(event))
             .fold(0, u64::wrapping_add)
+    }
+
+    /// The task of a thread, and a hash of its next operation: a thread has one at a time.
+    pub(super) fn task_of(&self, id: ThreadId) -> (Task, u64) {
+        let thread = self.thread(id);
+        let task = match thread.process {
+            ProcessId::OUTSIDE => Task::of_the_environment(None),
+            ProcessId(process) => Task::of_thread(ComponentId(process as usize), id.0),
+        };
+        (task, thread.hash ^ scatter(u64::from(thread.steps)))
     }
 
     /// The part of an event in the hash of what has happened, which is their sum.

@@ -1,11 +1,14 @@
 //! Probabilistic concurrency testing finds a bug of depth d at least as often as its paper proves: on programs with sleeps,
 //! yields and stores, by a one-sided binomial test against 1 / (n k^(d-1)).
 
-use std::sync::atomic::AtomicU64 as RealU64;
-
 use super::*;
 use crate::explore::draw::Walks;
-use crate::trace::GOLDEN;
+use crate::explore::random;
+use crate::explore::walk::Space;
+use crate::property::{Claim, Properties, Property};
+use crate::tables::Domain;
+use crate::target::threads::Moments;
+use crate::trace::{GOLDEN, Key};
 
 #[derive(Clone, Copy, Debug)]
 enum Act {
@@ -93,27 +96,30 @@ fn perform(act: Act, stage: &AtomicUsize, cells: &[AtomicUsize]) {
 
 /// How many of so many walks with d - 1 changes of priority go wrong, and the most steps of one.
 fn rate(program: &Arc<Program>, depth: u32, walks: u64) -> (u64, u64) {
-    let wrong = RealU64::new(0);
     let gauge = Gauge::new();
-    let schedules = Schedules {
-        program,
-        reduction: Reduction::None,
-        longest: None,
-        preemptions: None,
-        gauge: &gauge,
-        workers: 1,
-        watch: &|_, finish| {
-            wrong.fetch_add(u64::from(*finish != Finish::Complete), Relaxed);
-            true
-        },
+    let moments = Moments::new(Arc::clone(program));
+    let deadlock_free = Property {
+        name: "deadlock".to_owned(),
+        claim: Claim::DeadlockFree,
     };
-    schedules.draw(&Walks {
+    let space = Space {
+        system: &moments,
+        properties: &Properties::new(vec![deadlock_free]),
+        within: &[],
+        restriction: None,
+        key: Key::default(),
+        domain: &Domain::new(1),
+        first_worker: 0,
+        ends_at_first: false,
+    };
+    let walks = Walks {
         seed: 0,
         count: walks,
         longest: None,
         priority_changes: Some(depth - 1),
-    });
-    (wrong.into_inner(), gauge.depth.load(Relaxed))
+    };
+    let wrong = random::wrong_walks(&space, &gauge, &walks);
+    (wrong, gauge.depth.load(Relaxed))
 }
 
 /// The probability of no more than `most` among `count`, of which each comes up with probability `p`.

@@ -96,9 +96,14 @@ impl Program {
         self.blocks.load(Relaxed)
     }
 
+    /// Whether an execution has spoilt the OS thread that it ran on.
+    pub(super) fn spoils(&self) -> bool {
+        self.spoils.load(Relaxed)
+    }
+
     /// Does work in which an execution is run, where it can do no harm.
     pub(crate) fn apart<R: Send>(&self, work: impl FnOnce() -> R + Send) -> R {
-        if !self.spoils.load(Relaxed) && !world::is_spoiled() {
+        if !self.spoils() && !world::is_spoiled() {
             return work();
         }
         let done = std::thread::scope(|scope| scope.spawn(work).join());
@@ -130,7 +135,7 @@ pub(crate) struct Taken {
 
 impl Taken {
     /// Any operation will do.
-    fn any(transition: Transition) -> Self {
+    pub(super) fn any(transition: Transition) -> Self {
         Self {
             transition,
             operation: None,
@@ -148,6 +153,79 @@ pub(crate) enum Finish {
     /// The director has left it.
     Left,
     Failed(Failure),
+}
+
+/// What an execution is begun with, and what must be known before.
+///
+/// Where a thread goes round a loop of which nobody knows whether it ends by itself, or two accesses may be a data race, the
+/// execution is left, other executions find that out, and it is begun anew along all that has been taken.
+#[derive(Default)]
+pub(in super::super) struct Course {
+    pub(super) taken: Vec<Taken>,
+    open: Option<Open>,
+    /// How often it has been begun.
+    pub(super) begun: u64,
+    /// How often it has been begun anew without coming further or learning anything.
+    in_place: usize,
+    /// How much was known of the program's loops.
+    lessons: u64,
+}
+
+impl Course {
+    pub(in super::super) fn along(taken: Vec<Taken>) -> Self {
+        Self {
+            taken,
+            ..Self::default()
+        }
+    }
+}
+
+/// Why an execution does not go on.
+pub(in super::super) enum Left {
+    Ended(Finish),
+    /// The OS thread can run no further execution, and this one has not ended: another one has to begin it anew.
+    Spoiled,
+}
+
+/// Lists what is enabled, unless the execution is over, or must be left because something is not known that it takes to go
+/// on.
+#[inline]
+fn stands(
+    program: &Program,
+    is_over: bool,
+    state: &mut State,
+    (ways, enabled): (&mut Vec<Way>, &mut Vec<Transition>),
+) -> Option<Finish> {
+    if let Some(failure) = &state.failure {
+        return Some(Finish::Failed(failure.clone()));
+    }
+    if is_over {
+        return Some(Finish::Left);
+    }
+    state.enabled(ways, enabled);
+    if state.wonders.is_some() {
+        return Some(Finish::Left);
+    }
+    match enabled.is_empty() {
+        true => Some(ends(program, state)),
+        false => None,
+    }
+}
+
+/// How an execution ends in which nothing is enabled.
+fn ends(program: &Program, state: &State) -> Finish {
+    let mut threads = state.order.iter();
+    let leaked = program.setting.reports_leaks.then(|| state.leaked());
+    match threads.all(|&thread| state.thread(thread).ended) {
+        true => match leaked.flatten() {
+            None => Finish::Complete,
+            Some((object, owners)) => Finish::Failed(leak(object.made, owners)),
+        },
+        false => match state.limit_of_hope() {
+            None => Finish::Stuck,
+            Some(limit) => Finish::Failed(limit),
+        },
+    }
 }
 
 type Fiber = Coroutine<(), (), (), DefaultStack>;
@@ -202,6 +280,17 @@ impl Executor {
         }
     }
 
+    pub(super) fn program(&self) -> &Arc<Program> {
+        &self.program
+    }
+
+    /// Whether a thread of the execution unwinds.
+    pub(super) fn is_unwinding(&self) -> bool {
+        let state = self.state();
+        let mut threads = state.order.iter();
+        threads.any(|&thread| state.thread(thread).panicking)
+    }
+
     /// What the last execution consisted of.
     pub(crate) fn state(&self) -> std::cell::Ref<'_, State> {
         self.world.state().borrow()
@@ -228,7 +317,7 @@ impl Executor {
         let mut taken = std::mem::take(&mut self.begun);
         taken.clear();
         director.begun(&mut taken);
-        self.run_from(taken, None, director)
+        self.run_from(Course::along(taken), director)
     }
 
     pub(in super::super) fn world(&self) -> &World {
@@ -240,77 +329,182 @@ impl Executor {
         self.is_abandoned = true;
     }
 
-    /// Runs the program along decisions that have been taken, and on from there as a director says. Where a thread goes
-    /// round a loop of which nobody knows whether it ends by itself, or two accesses may be a data race, that is found out
-    /// first.
-    fn run_from(
-        &mut self,
-        mut taken: Vec<Taken>,
-        mut open: Option<Open>,
-        director: &mut dyn Director,
-    ) -> Finish {
+    /// How long a thread may run without coming to an operation.
+    fn patience(&self) -> Duration {
+        let patience = self.program.setting.patience;
+        match self.program.has_blocked() {
+            true => patience.min(SHORT_PATIENCE),
+            false => patience,
+        }
+    }
+
+    /// Runs the program along a course, and on from there as a director says.
+    fn run_from(&mut self, mut course: Course, director: &mut dyn Director) -> Finish {
         let finish = panics::quietly(|| {
             let world = &raw const *self.world;
             // SAFETY: the world is boxed and lives as long as this executor.
             let _entered = Entered::new(unsafe { &*world });
             let pulse = Arc::clone(self.world.pulse());
-            let patience = self.program.setting.patience;
-            let patience = match self.program.has_blocked() {
-                true => patience.min(SHORT_PATIENCE),
-                false => patience,
-            };
-            let _watched = watchdog::on_duty(&pulse, patience);
-            let mut in_place = 0;
-            let mut lessons = self.program.loops.changes();
+            let _watched = watchdog::on_duty(&pulse, self.patience());
+            course.lessons = self.program.loops.changes();
             loop {
-                match open.take() {
-                    Some(Open::Loop(thread)) if !self.probe(&taken, thread) => {
-                        return Some(Finish::Failed(lost()));
-                    }
-                    Some(Open::Race(suspicion)) => self.settle(&suspicion),
-                    _ => {}
-                }
-                if world::is_spoiled() && !taken.is_empty() {
-                    return None;
-                }
-                let finish = self.run_on(&taken, director);
-                let must_follow = {
-                    let mut state = self.world.state().borrow_mut();
-                    let suspicion = state.suspicion.take().map(Open::Race);
-                    open = suspicion.or(state.wonders.take().map(Open::Loop));
-                    state.must_follow
+                let finish = match self.begin_along(&mut course) {
+                    Ok(None) => self.conduct(director),
+                    Ok(Some(finish)) => finish,
+                    Err(Left::Ended(finish)) => return Some(finish),
+                    Err(Left::Spoiled) => return None,
                 };
-                if open.is_none() && !must_follow {
-                    self.begun = std::mem::take(&mut taken);
-                    return Some(finish);
-                }
-                if !matches!(open, Some(Open::Loop(_))) {
-                    // It may have been left on a way that leads further.
-                    let reached = self.taken();
-                    if reached.len() > taken.len() {
-                        taken = reached;
+                match self.end(&mut course, finish) {
+                    Ok(()) => {}
+                    Err(Left::Ended(finish)) => {
+                        self.begun = std::mem::take(&mut course.taken);
+                        return Some(finish);
                     }
-                    if world::is_spoiled() {
-                        return None;
-                    }
-                    continue;
-                }
-                let before = std::mem::replace(&mut taken, self.taken());
-                let known = std::mem::replace(&mut lessons, self.program.loops.changes());
-                in_place = match before.len() == taken.len() && known == lessons {
-                    true => in_place + 1,
-                    false => 0,
-                };
-                if in_place > self.state().order.len() {
-                    // It is somewhere else each time.
-                    return Some(Finish::Failed(lost()));
-                }
-                if world::is_spoiled() {
-                    return None;
+                    Err(Left::Spoiled) => return None,
                 }
             }
         });
-        finish.unwrap_or_else(|| elsewhere(|| self.run_from(taken, open, director)))
+        finish.unwrap_or_else(|| elsewhere(|| self.run_from(course, director)))
+    }
+
+    /// Begins an execution that is paused between its steps, along a course. It has to be [closed](Self::close), unless it
+    /// could not be begun or is over at once.
+    pub(super) fn open(&mut self, course: &mut Course) -> Result<(), Left> {
+        watchdog::begin_duty(self.world.pulse(), self.patience());
+        self.for_a_step(|executor| {
+            course.lessons = executor.program.loops.changes();
+            executor.reach(course, false)
+        })
+    }
+
+    /// Has a thread of a paused execution go on in a way that is enabled. Where the execution is over by that, it is closed.
+    pub(super) fn step(
+        &mut self,
+        course: &mut Course,
+        (thread, way): Transition,
+    ) -> Result<(), Left> {
+        self.for_a_step(|executor| {
+            executor.world.state().borrow_mut().perform(thread, way);
+            executor.go_on(thread);
+            executor.reach(course, true)
+        })
+    }
+
+    /// Takes a paused execution apart.
+    pub(super) fn close(&mut self) {
+        self.for_a_step(Self::take_apart);
+        self.end_paused();
+    }
+
+    /// What is enabled in a paused execution.
+    pub(super) fn enabled(&self) -> &[Transition] {
+        &self.enabled
+    }
+
+    /// A course along all of the last execution.
+    pub(super) fn course(&self) -> Course {
+        Course::along(self.taken())
+    }
+
+    /// Brings a paused execution to where something is enabled. It is begun anew where something must be known before.
+    fn reach(&mut self, course: &mut Course, mut is_begun: bool) -> Result<(), Left> {
+        loop {
+            let begun = match is_begun {
+                true => Ok(None),
+                false => self.begin_along(course),
+            };
+            let ended = begun.and_then(|finish| {
+                let state = &mut *self.world.state().borrow_mut();
+                let room = (&mut self.ways, &mut self.enabled);
+                let is_over = self.world.is_over();
+                Ok(finish.or_else(|| stands(&self.program, is_over, state, room)))
+            });
+            let ended = match ended {
+                Ok(None) => return Ok(()),
+                Ok(Some(finish)) => self.end(course, finish),
+                Err(left) => Err(left),
+            };
+            if ended.is_err() {
+                self.end_paused();
+                return ended;
+            }
+            is_begun = false;
+        }
+    }
+
+    fn end_paused(&self) {
+        self.world.end_serial();
+        watchdog::end_duty(self.world.pulse());
+    }
+
+    /// Does work in an execution that is paused before and after it.
+    fn for_a_step<R>(&mut self, work: impl FnOnce(&mut Self) -> R) -> R {
+        panics::quietly(|| {
+            let world = &raw const *self.world;
+            // SAFETY: the world is boxed and lives as long as this executor.
+            let _entered = Entered::for_a_step(unsafe { &*world });
+            self.world.pulse().set_paused(false);
+            let done = work(self);
+            self.world.pulse().set_paused(true);
+            done
+        })
+    }
+
+    /// Finds out what is open, and begins an execution along a course. It may end on the way.
+    fn begin_along(&mut self, course: &mut Course) -> Result<Option<Finish>, Left> {
+        match course.open.take() {
+            Some(Open::Loop(thread)) if !self.probe(&course.taken, thread) => {
+                return Err(Left::Ended(Finish::Failed(lost())));
+            }
+            Some(Open::Race(suspicion)) => self.settle(&suspicion),
+            _ => {}
+        }
+        if world::is_spoiled() && !course.taken.is_empty() {
+            return Err(Left::Spoiled);
+        }
+        self.begin();
+        course.begun += 1;
+        Ok(self.follow(&course.taken).err())
+    }
+
+    /// Takes an execution apart that is over with `finish`, or left there because something must be known before it goes on:
+    /// then it is to be begun anew along the course, which has all of it.
+    fn end(&mut self, course: &mut Course, finish: Finish) -> Result<(), Left> {
+        self.take_apart();
+        let finish = self.world.disturbance().map_or(finish, Finish::Failed);
+        let must_follow = {
+            let mut state = self.world.state().borrow_mut();
+            let suspicion = state.suspicion.take().map(Open::Race);
+            course.open = suspicion.or(state.wonders.take().map(Open::Loop));
+            state.must_follow
+        };
+        if course.open.is_none() && !must_follow {
+            return Err(Left::Ended(finish));
+        }
+        if !matches!(course.open, Some(Open::Loop(_))) {
+            // It may have been left on a way that leads further.
+            let reached = self.taken();
+            if reached.len() > course.taken.len() {
+                course.taken = reached;
+            }
+        } else {
+            let reached = self.taken();
+            let before = std::mem::replace(&mut course.taken, reached);
+            let changes = self.program.loops.changes();
+            let known = std::mem::replace(&mut course.lessons, changes);
+            course.in_place = match before.len() == course.taken.len() && known == changes {
+                true => course.in_place + 1,
+                false => 0,
+            };
+            if course.in_place > self.state().order.len() {
+                // It is somewhere else each time.
+                return Err(Left::Ended(Finish::Failed(lost())));
+            }
+        }
+        match world::is_spoiled() {
+            true => Err(Left::Spoiled),
+            false => Ok(()),
+        }
     }
 
     /// All of the last execution.
@@ -329,18 +523,6 @@ impl Executor {
         self.is_abandoned = self.program.leaves.load(Relaxed);
         self.world.begin(Box::new(move || (program.main)()));
         self.start_newborn();
-    }
-
-    /// Runs the program along decisions that have been taken, and on from there, up to where it must be known whether a
-    /// loop ends by itself.
-    fn run_on(&mut self, taken: &[Taken], director: &mut dyn Director) -> Finish {
-        self.begin();
-        let finish = match self.follow(taken) {
-            Ok(()) => self.conduct(director),
-            Err(finish) => finish,
-        };
-        self.take_apart();
-        self.world.disturbance().map_or(finish, Finish::Failed)
     }
 
     /// Goes the way of an earlier execution.
@@ -439,37 +621,21 @@ impl Executor {
 
     fn conduct(&mut self, director: &mut dyn Director) -> Finish {
         loop {
-            let enabled = &mut self.enabled;
             let thread = {
                 let mut state = self.world.state().borrow_mut();
-                if let Some(failure) = &state.failure {
-                    return Finish::Failed(failure.clone());
+                let finish = stands(
+                    &self.program,
+                    self.world.is_over(),
+                    &mut state,
+                    (&mut self.ways, &mut self.enabled),
+                );
+                if let Some(finish) = finish {
+                    return finish;
                 }
-                if self.world.is_over() {
-                    return Finish::Left;
-                }
-                state.enabled(&mut self.ways, enabled);
-                if state.wonders.is_some() {
-                    return Finish::Left;
-                }
-                if enabled.is_empty() {
-                    let mut threads = state.order.iter();
-                    let leaked = self.program.setting.reports_leaks.then(|| state.leaked());
-                    return match threads.all(|&thread| state.thread(thread).ended) {
-                        true => match leaked.flatten() {
-                            None => Finish::Complete,
-                            Some((object, owners)) => Finish::Failed(leak(object.made, owners)),
-                        },
-                        false => match state.limit_of_hope() {
-                            None => Finish::Stuck,
-                            Some(limit) => Finish::Failed(limit),
-                        },
-                    };
-                }
-                let Some((thread, way)) = director.next(&state, enabled) else {
+                let Some((thread, way)) = director.next(&state, &self.enabled) else {
                     return Finish::Left;
                 };
-                debug_assert!(enabled.contains(&(thread, way)));
+                debug_assert!(self.enabled.contains(&(thread, way)));
                 state.perform(thread, way);
                 thread
             };

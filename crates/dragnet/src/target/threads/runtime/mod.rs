@@ -2,6 +2,7 @@
 
 pub(crate) mod enabled;
 pub(crate) mod executor;
+pub(super) mod live;
 mod stacks;
 pub(crate) mod statics;
 pub(crate) mod watchdog;

@@ -55,7 +55,7 @@ pub(super) fn inside<R>(
     (result, TRAPPED.take())
 }
 
-pub(super) use platform::{Pulse, exit, expect_abort, on_duty};
+pub(super) use platform::{Pulse, begin_duty, end_duty, exit, expect_abort, on_duty};
 
 #[cfg(all(
     target_os = "linux",
@@ -89,6 +89,8 @@ mod platform {
         is_in_exit: AtomicBool,
         /// Whether somebody looks after it, for as long as it exists.
         is_watched: AtomicBool,
+        /// Whether the execution is paused between two steps: then it is never late.
+        is_paused: AtomicBool,
     }
 
     #[derive(Clone, Copy)]
@@ -106,7 +108,21 @@ mod platform {
                 is_late: AtomicBool::new(false),
                 is_in_exit: AtomicBool::new(false),
                 is_watched: AtomicBool::new(false),
+                is_paused: AtomicBool::new(false),
             })
+        }
+
+        /// The execution is paused, or goes on.
+        #[inline]
+        pub(in super::super) fn set_paused(&self, is_paused: bool) {
+            if is_paused {
+                self.is_paused.store(true, Relaxed);
+            } else {
+                // Whoever looks next sees that it goes on, and counts anew.
+                self.beat();
+                self.is_late.store(false, Relaxed);
+                self.is_paused.store(false, Relaxed);
+            }
         }
 
         #[inline]
@@ -120,6 +136,12 @@ mod platform {
 
     /// Has an execution watched until what this gives is dropped: it must not stop for longer than `patience`.
     pub(in super::super) fn on_duty(pulse: &Arc<Pulse>, patience: Duration) -> Watched<'_> {
+        begin_duty(pulse, patience);
+        Watched(pulse)
+    }
+
+    /// Has an execution watched until [`end_duty`], which must be called on the same OS thread.
+    pub(in super::super) fn begin_duty(pulse: &Arc<Pulse>, patience: Duration) {
         static HANDLERS: Once = Once::new();
         HANDLERS.call_once(|| {
             signals::install(
@@ -140,13 +162,18 @@ mod platform {
             watch(pulse);
             pulse.is_watched.store(true, Relaxed);
         }
-        Watched(pulse)
+    }
+
+    /// An execution is not watched any more.
+    pub(in super::super) fn end_duty(pulse: &Pulse) {
+        *lock(&pulse.thread) = None;
+        pulse.is_late.store(false, Relaxed);
+        pulse.is_paused.store(false, Relaxed);
     }
 
     impl Drop for Watched<'_> {
         fn drop(&mut self) {
-            *lock(&self.0.thread) = None;
-            self.0.is_late.store(false, Relaxed);
+            end_duty(self.0);
         }
     }
 
@@ -186,12 +213,13 @@ mod platform {
                 let thread = lock(&this.thread);
                 let beats = this.beats.load(Relaxed);
                 let known = before.iter().find(|(other, ..)| other.ptr_eq(pulse));
+                let is_running = thread.is_some() && !this.is_paused.load(Relaxed);
                 let still = match known {
-                    Some(&(_, same, still)) if same == beats && thread.is_some() => still + LOOK,
+                    Some(&(_, same, still)) if same == beats && is_running => still + LOOK,
                     _ => Duration::ZERO,
                 };
                 seen.push((Weak::clone(pulse), beats, still));
-                let Some(thread) = *thread else {
+                let Some(thread) = thread.filter(|_| is_running) else {
                     continue;
                 };
                 let is_in_exit = !still.is_zero() && step_guard::is_stopped_in_exit(thread.number);
@@ -342,9 +370,15 @@ mod platform {
         }
 
         pub(in super::super) fn beat(&self) {}
+
+        pub(in super::super) fn set_paused(&self, _is_paused: bool) {}
     }
 
     pub(in super::super) fn on_duty(_pulse: &Arc<Pulse>, _patience: Duration) {}
+
+    pub(in super::super) fn begin_duty(_pulse: &Arc<Pulse>, _patience: Duration) {}
+
+    pub(in super::super) fn end_duty(_pulse: &Pulse) {}
 
     pub(in super::super) fn expect_abort() {}
 

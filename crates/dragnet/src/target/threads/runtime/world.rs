@@ -54,11 +54,23 @@ pub(in super::super) fn spoil() {
     SPOILED.set(true);
 }
 
-/// Makes `world` the execution of this thread of the operating system until it is dropped.
-pub(in super::super) struct Entered;
+/// Makes `world` the execution of this OS thread until it is dropped.
+pub(in super::super) struct Entered {
+    ends: bool,
+}
 
 impl Entered {
+    /// The execution ends when this is dropped.
     pub(in super::super) fn new(world: &World) -> Self {
+        Self::enter(world, true)
+    }
+
+    /// The execution is paused when this is dropped, unless it has [ended](World::end_serial) by then.
+    pub(in super::super) fn for_a_step(world: &World) -> Self {
+        Self::enter(world, false)
+    }
+
+    fn enter(world: &World, ends: bool) -> Self {
         assert!(
             CURRENT.replace(world).is_null(),
             "an execution runs inside another"
@@ -70,15 +82,17 @@ impl Entered {
             on_exit: exit_that_ends_the_process,
             describe: describe_running,
         });
-        Self
+        Self { ends }
     }
 }
 
 impl Drop for Entered {
     fn drop(&mut self) {
         let world = CURRENT.replace(ptr::null());
-        // SAFETY: the executor that has entered it owns it.
-        unsafe { &*world }.serial.end();
+        if self.ends {
+            // SAFETY: the executor that has entered it owns it.
+            unsafe { &*world }.end_serial();
+        }
     }
 }
 
@@ -253,6 +267,11 @@ impl World {
             body: main,
             stack_size: None,
         });
+    }
+
+    /// From here on nothing belongs to the execution any more, whoever comes to it.
+    pub(in super::super) fn end_serial(&self) {
+        self.serial.end();
     }
 
     /// The number of the execution, which no other has.

@@ -4,22 +4,25 @@ use std::marker::PhantomData;
 use std::ptr;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
-use super::walk::Next;
 use crate::panics;
 use crate::step_guard;
-use crate::system::System;
+use crate::system::{Failure, System};
 use crate::trace::{Fingerprint, Key};
 
 /// The successor of `state`; a panic on the way is a failure.
 #[inline]
-pub(super) fn next<S: System>(system: &S, state: &S::State, event: &S::Event) -> Next<S::State> {
+pub(crate) fn next<S: System>(
+    system: &S,
+    state: &S::State,
+    event: &S::Event,
+) -> Result<S::State, Failure> {
     let part = Part::Next(event);
     panics::catch(|| guarded(system, state, part, || system.next(state, event)))
         .and_then(|next| next)
 }
 
 /// The initial states.
-pub(super) fn initial<S: System>(system: &S) -> Vec<S::State> {
+pub(crate) fn initial<S: System>(system: &S) -> Vec<S::State> {
     match system.guards_steps() {
         true => system.initial(),
         false => step_guard::run(&InitialStep, || system.initial()),
@@ -45,14 +48,14 @@ impl step_guard::Step for InitialStep {
 
 /// The events of `state`, added to `events`.
 #[inline]
-pub(super) fn list_events<S: System>(system: &S, state: &S::State, events: &mut Vec<S::Event>) {
+pub(crate) fn list_events<S: System>(system: &S, state: &S::State, events: &mut Vec<S::Event>) {
     guarded(system, state, Part::Events, || system.events(state, events));
 }
 
 /// Runs code of a direct system as a [step](step_guard) that may not return. Other targets look after their steps
 /// themselves, at a finer grain.
 #[inline]
-pub(super) fn guarded<S: System, R>(
+pub(crate) fn guarded<S: System, R>(
     system: &S,
     state: &S::State,
     part: Part<'_, S::Event>,
@@ -72,15 +75,15 @@ pub(super) fn guarded<S: System, R>(
 }
 
 /// Code of the program under test that runs on a state.
-pub(super) struct GuardedStep<'a, S: System> {
-    pub(super) system: &'a S,
-    pub(super) state: &'a S::State,
-    pub(super) part: Part<'a, S::Event>,
+pub(crate) struct GuardedStep<'a, S: System> {
+    pub(crate) system: &'a S,
+    pub(crate) state: &'a S::State,
+    pub(crate) part: Part<'a, S::Event>,
 }
 
 /// What runs on a state.
 #[derive(Clone, Copy)]
-pub(super) enum Part<'a, E> {
+pub(crate) enum Part<'a, E> {
     Successors,
     Events,
     Next(&'a E),
@@ -132,7 +135,7 @@ impl<S: System> step_guard::Step for GuardedStep<'_, S> {
 }
 
 /// Properties that are judged on one state after the other.
-pub(super) struct JudgedBatch<'a, S: System> {
+pub(crate) struct JudgedBatch<'a, S: System> {
     system: &'a S,
     /// The state at hand, which is there for longer than this.
     state: AtomicPtr<S::State>,
@@ -140,7 +143,7 @@ pub(super) struct JudgedBatch<'a, S: System> {
 }
 
 impl<'a, S: System> JudgedBatch<'a, S> {
-    pub(super) fn new(system: &'a S) -> Self {
+    pub(crate) fn new(system: &'a S) -> Self {
         Self {
             system,
             state: AtomicPtr::new(ptr::null_mut()),
@@ -150,13 +153,13 @@ impl<'a, S: System> JudgedBatch<'a, S> {
 
     /// Goes on with another state.
     #[inline]
-    pub(super) fn judge(&self, state: &'a S::State) {
+    pub(crate) fn judge(&self, state: &'a S::State) {
         let state = ptr::from_ref(state).cast_mut();
         self.state.store(state, Ordering::Relaxed);
     }
 
     /// The state at hand.
-    pub(super) fn judged(&self) -> Option<&'a S::State> {
+    pub(crate) fn judged(&self) -> Option<&'a S::State> {
         // SAFETY: it is set from a reference that is good for the lifetime.
         unsafe { self.state.load(Ordering::Relaxed).as_ref() }
     }

@@ -1,0 +1,200 @@
+//! Runs of multithreaded programs: a live execution that is resumed for each step.
+
+use std::cell::{Cell, OnceCell};
+
+use super::moments::{Moment, Moments, Seen, Turn};
+use super::operation::ThreadId;
+use super::runtime::executor::Transition;
+use super::runtime::live::Live;
+use crate::run::Run;
+use crate::system::{Actor, ComponentId, Failure, System};
+use crate::trace::{Fingerprint, Key, Step, scatter};
+use std::sync::Arc;
+
+/// An execution that goes on from a moment. It is begun when the first step is taken; where something has to be known about
+/// the program before a step can be taken, it is begun anew, as it is to go back.
+pub(super) struct LiveRun<'a> {
+    moments: &'a Moments,
+    start: Moment,
+    live: Live,
+    /// All that has been taken, also before the start.
+    taken: Vec<Transition>,
+    positions: Vec<usize>,
+    seen: Seen,
+    events: Vec<Turn>,
+    /// The present moment, if it has been asked for.
+    moment: OnceCell<Moment>,
+    /// The last moment before it that was asked for.
+    earlier: Cell<Option<Moment>>,
+    is_told: bool,
+    has_failed: bool,
+    repeated: u64,
+}
+
+impl<'a> LiveRun<'a> {
+    pub(super) fn new(moments: &'a Moments, start: &Moment) -> Self {
+        let seen = start.seen().clone();
+        Self {
+            moments,
+            start: start.clone(),
+            live: Live::new(Arc::clone(moments.program()), false),
+            taken: start.taken(),
+            positions: Vec::new(),
+            events: turns(&seen),
+            seen,
+            moment: OnceCell::from(start.clone()),
+            earlier: Cell::new(None),
+            is_told: false,
+            has_failed: false,
+            repeated: 0,
+        }
+    }
+
+    /// All that has been taken, also before the start.
+    pub(super) fn taken(&self) -> &[Transition] {
+        &self.taken
+    }
+
+    fn end(&mut self) {
+        let moments = self.moments;
+        let executor = self.live.end(|state, weak| moments.note(state, weak));
+        if let Some(executor) = executor {
+            moments.give_back(executor);
+        }
+    }
+}
+
+fn turns(seen: &Seen) -> Vec<Turn> {
+    let enabled = seen.enabled.iter();
+    enabled.map(|&transition| Turn(transition)).collect()
+}
+
+impl Drop for LiveRun<'_> {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+impl Run<Moments> for LiveRun<'_> {
+    fn system(&self) -> &Moments {
+        self.moments
+    }
+
+    fn steps(&self) -> usize {
+        self.positions.len()
+    }
+
+    fn state(&self) -> &Moment {
+        self.moment.get_or_init(|| {
+            let earlier = self.earlier.take();
+            let earlier = earlier.unwrap_or_else(|| self.start.clone());
+            // The step that failed leads nowhere.
+            let end = self.taken.len() - usize::from(self.has_failed);
+            let since = self.taken[earlier.steps()..end].into();
+            let told = self.live.report().told.clone();
+            let told = told.filter(|_| !self.has_failed);
+            earlier.later(since, self.seen.clone(), told)
+        })
+    }
+
+    fn events(&mut self) -> Result<&[Turn], Failure> {
+        Ok(&self.events)
+    }
+
+    fn take(&mut self, position: usize) -> Result<(), Failure> {
+        let Turn(next) = self.events[position];
+        let moments = self.moments;
+        if let Some(moment) = self.moment.take() {
+            self.earlier.set(Some(moment));
+        }
+        let taken = self.live.take(&self.taken, next, || moments.executor());
+        self.taken.push(next);
+        self.positions.push(position);
+        let report = self.live.report();
+        self.repeated += report.repeated;
+        self.events.clear();
+        if let Err(failure) = taken {
+            self.has_failed = true;
+            return Err(failure);
+        }
+        self.seen.history = self.seen.history.wrapping_add(report.hash);
+        self.seen.enabled.clone_from(&report.enabled);
+        self.seen.tasks.clone_from(&report.tasks);
+        self.seen.waiting.clone_from(&report.waiting);
+        let enabled = report.enabled.iter();
+        self.events
+            .extend(enabled.map(|&transition| Turn(transition)));
+        Ok(())
+    }
+
+    fn back_to(&mut self, steps: usize) -> Result<(), Failure> {
+        assert!(steps <= self.steps(), "there are only {}", self.steps());
+        if steps == self.steps() {
+            return Ok(());
+        }
+        self.end();
+        let mut again = Self::new(self.moments, &self.start);
+        again.repeated = self.repeated;
+        if self.is_told {
+            again.describe_steps();
+        }
+        for &position in &self.positions[..steps] {
+            again.take(position)?;
+            again.repeated += 1;
+        }
+        *self = again;
+        Ok(())
+    }
+
+    fn positions(&mut self) -> Vec<usize> {
+        self.positions.clone()
+    }
+
+    fn fingerprint(&self, key: Key) -> Fingerprint {
+        Fingerprint::of(&scatter(self.seen.history), key)
+    }
+
+    fn makes_progress(&mut self) -> Result<bool, Failure> {
+        Ok(!self.events.is_empty())
+    }
+
+    fn tasks(&mut self, actors: &mut Vec<Actor>) -> Result<(), Failure> {
+        actors.clear();
+        let tasks = self.seen.tasks.iter();
+        actors.extend(tasks.map(|(task, _)| task.actor));
+        Ok(())
+    }
+
+    fn take_task(
+        &mut self,
+        position: usize,
+        _choose: &mut dyn FnMut(usize) -> usize,
+    ) -> Result<bool, Failure> {
+        self.take(position)?;
+        Ok(true)
+    }
+
+    fn has_yielded(&self) -> bool {
+        self.live.report().has_yielded
+    }
+
+    fn describe_steps(&mut self) {
+        self.is_told = true;
+        self.live = Live::new(Arc::clone(self.moments.program()), true);
+    }
+
+    fn described(&self) -> Option<Step> {
+        self.live.report().told.clone()
+    }
+
+    fn awaits(&self, component: ComponentId) -> Option<String> {
+        match self.positions.is_empty() {
+            true => self.moments.awaits(&self.start, component),
+            false => self.live.awaited(ThreadId(component.0 as u32)),
+        }
+    }
+
+    fn repeated_steps(&self) -> u64 {
+        self.repeated
+    }
+}
