@@ -67,7 +67,10 @@ pub(crate) fn verdict(
         .set("bug", selection.bug().map(|bug| bug.name))
         .set("faults", selection.faults().to_string())
         .set("within", verdict.within.clone())
-        .set("engine", verdict.engine.name())
+        .set(
+            "engine",
+            verdict.explorer.as_deref().unwrap_or(verdict.engine.name()),
+        )
         .set("decided_by", verdict.decided_by.name())
         .set("threads", verdict.threads)
         .set("exact", verdict.exact);

@@ -5,8 +5,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::driver;
-use crate::engine::Engine;
+use crate::engine::{Depth, Engine};
 use crate::explore::Control;
+use crate::explore::custom::Explorer;
 use crate::options::{Determinism, Options};
 use crate::property::{Bound, Claim, Predicate, Property, Reached, Scope};
 
@@ -56,6 +57,8 @@ pub struct Check<T: Target> {
     /// Where it starts, if that is not the beginning.
     pub(crate) from: Option<SavedState>,
     pub(crate) options: Options,
+    /// An engine of the user's, if it explores instead of that of the options.
+    pub(crate) explorer: Option<Arc<dyn Explorer>>,
 }
 
 impl<T: Target> Check<T> {
@@ -74,6 +77,7 @@ impl<T: Target> Check<T> {
             watch: Watch::NodeStates,
             from: None,
             options,
+            explorer: None,
         };
         match must_not_deadlock {
             true => check.deadlock_free(),
@@ -140,6 +144,13 @@ impl<T: Target> Check<T> {
     /// [`Dpor`](crate::engine::Dpor) for a multithreaded program. See [`engine`](crate::engine) for all of them.
     pub fn engine(mut self, engine: impl Into<Engine>) -> Self {
         self.options.engine = engine.into();
+        self.explorer = None;
+        self
+    }
+
+    /// Has an engine of one's own explore: see [`Explorer`](crate::extend::Explorer). It has one thread.
+    pub fn explore_with(mut self, explorer: impl Explorer) -> Self {
+        AnyCheck::set_explorer(&mut self, Arc::new(explorer));
         self
     }
 
@@ -477,6 +488,9 @@ pub trait AnyCheck {
     /// How to search.
     fn options_mut(&mut self) -> &mut Options;
 
+    /// Has an engine of one's own explore.
+    fn set_explorer(&mut self, explorer: Arc<dyn Explorer>);
+
     /// Sets the system's name.
     fn set_name(&mut self, name: String);
 
@@ -505,6 +519,11 @@ pub trait AnyCheck {
 impl<T: Target> AnyCheck for Check<T> {
     fn options_mut(&mut self) -> &mut Options {
         &mut self.options
+    }
+
+    fn set_explorer(&mut self, explorer: Arc<dyn Explorer>) {
+        self.options.engine = Depth::new().into();
+        self.explorer = Some(explorer);
     }
 
     fn set_name(&mut self, name: String) {

@@ -144,7 +144,8 @@ pub mod threads {
     pub use crate::target::threads::{Moment, Moments, Threads, Turn};
 }
 
-/// What a crate needs that brings a kind of target of its own.
+/// What a crate needs that brings an engine of its own, or a kind of target.
 pub mod extend {
+    pub use crate::explore::custom::{Arrival, Cursor, Explorer, Extent};
     pub use crate::target::{Setting, Target, TargetKind, Watch};
 }

@@ -2,6 +2,7 @@
 //! described.
 
 mod auto;
+mod custom;
 #[cfg(feature = "threads")]
 mod dpor;
 mod engines;

@@ -5,10 +5,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 use super::auto::race;
+use super::custom;
 use super::engines::{Searched, explore, taken_apart};
 use super::shorten;
 use crate::check::Check;
 use crate::engine::{Breadth, Engine, EngineName};
+use crate::explore::custom::Explorer;
 use crate::explore::limits::{self, Control, Cut, Ended, Gauge, Watched};
 use crate::explore::path::{Execution, Path, Wrong};
 use crate::explore::quiet::Delivery;
@@ -44,6 +46,8 @@ pub(super) struct Shared<T: Target> {
     pub(super) bounds: Vec<String>,
     pub(super) from: Option<SavedState>,
     pub(super) options: Options,
+    /// An engine of the user's, if it explores instead of that of the options.
+    pub(super) explorer: Option<Arc<dyn Explorer>>,
     pub(super) domain: Arc<Domain>,
     pub(super) steps: Arc<StepGuard>,
     /// What was found, until its counterexample is described.
@@ -91,6 +95,7 @@ impl<T: Target> Prepared<T> {
             bounds,
             from: check.from,
             options: check.options,
+            explorer: check.explorer,
             domain: setting.domain,
             steps: StepGuard::new(),
             found: Mutex::default(),
@@ -291,6 +296,9 @@ pub(super) fn run<T: Target>(prepared: &Prepared<T>, control: &Control) -> Verdi
 fn search<T: Target>(prepared: &Prepared<T>, gauge: &Gauge) -> Searched {
     let options = &prepared.options;
     let workers = prepared.workers();
+    if let Some(explorer) = &prepared.explorer {
+        return custom::explore(prepared, &**explorer, Gauge::shared(gauge));
+    }
     let searched = match prepared.engine() {
         Engine::Auto(auto) => race(prepared, auto, gauge, workers),
         engine => explore(prepared, engine, Gauge::shared(gauge), workers),
@@ -318,11 +326,13 @@ fn verdict<T: Target>(
     began: Instant,
 ) -> Verdict {
     let options = &prepared.options;
-    let is_walk = searched.engine.is_random();
+    let explorer = prepared.explorer.as_ref();
+    let is_walk = searched.engine.is_random() || explorer.is_some();
     let statistics = statistics(prepared, &searched.gauge, began);
     // Where one walks the whole space in vain, exploring node by node may not.
     let suggestion = matches!(outcome, Outcome::Inconclusive(_))
         && matches!(options.engine, Engine::Breadth(_) | Engine::Depth(_))
+        && explorer.is_none()
         && taken_apart(prepared).is_some();
     // Which of them a search has met that was ended by something wrong depends on timing.
     let warnings = match outcome {
@@ -335,9 +345,14 @@ fn verdict<T: Target>(
         warnings,
         within: [&prepared.bounds[..], &searched.bounds].concat(),
         engine: options.engine.name(),
+        explorer: explorer.map(|explorer| explorer.name().to_owned()),
         suggestion: suggestion.then_some(EngineName::Auto),
         decided_by: searched.engine,
-        threads: options.workers(),
+        threads: if explorer.is_some() {
+            1
+        } else {
+            options.workers()
+        },
         state,
         exact: options.exact,
         statistics: Statistics {
@@ -504,6 +519,7 @@ fn why(left_out: LeftOut, options: &Options) -> String {
         LeftOut::Cut(Cut::Memory) => "the memory limit cut the search short".to_owned(),
         LeftOut::Cut(Cut::Stopped) => "the search was stopped".to_owned(),
         LeftOut::Cut(Cut::States) => "the search was cut short".to_owned(),
+        LeftOut::NotExplored(why) => why.to_owned(),
         LeftOut::NotDrawn => {
             let walks = options.engine.walks().map_or(0, |walks| walks.count);
             format!("{walks} random walks are no proof")

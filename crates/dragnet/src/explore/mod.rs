@@ -5,6 +5,7 @@
 
 pub(crate) mod breadth;
 mod crew;
+pub(crate) mod custom;
 pub(crate) mod depth;
 mod depth_first;
 pub(crate) mod draw;

@@ -64,6 +64,8 @@ pub(crate) enum LeftOut {
     },
     /// What a limit cut.
     Cut(Cut),
+    /// What an engine of the user's has not explored, for this reason.
+    NotExplored(&'static str),
     /// All executions but those that were drawn.
     NotDrawn,
     /// Something wrong was met, and the way to it could not be found again.

@@ -26,6 +26,8 @@ pub struct Verdict {
     pub warnings: Vec<String>,
     /// How the space was walked.
     pub engine: EngineName,
+    /// The name of the user's own engine, where one walked it instead.
+    pub explorer: Option<String>,
     /// An engine that may get further, where this one was cut short.
     pub suggestion: Option<EngineName>,
     /// Which engine the verdict is from: another one only where `engine` leaves that open.

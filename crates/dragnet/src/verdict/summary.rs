@@ -113,7 +113,8 @@ impl Verdict {
             self.add_schedules(work, &order, &mut lines);
             return lines;
         }
-        lines.push(("engine", format!("{}{first}, {order}{idle}", self.engine)));
+        let engine = self.explorer.as_deref().unwrap_or(self.engine.name());
+        lines.push(("engine", format!("{engine}{first}, {order}{idle}")));
         let rate = statistics.states as f64 / statistics.elapsed.as_secs_f64().max(1e-6);
         lines.push((
             "states",

@@ -1,0 +1,45 @@
+//! Engines that are written outside of Dragnet.
+
+use super::engines::Searched;
+use super::run::Prepared;
+use crate::engine::EngineName;
+use crate::explore::custom::{self, Explorer};
+use crate::explore::limits::Gauge;
+use crate::explore::path::{Path, Wrong};
+use crate::explore::sample::Sample;
+use crate::explore::walk::Explored;
+use crate::panics;
+use crate::system::System;
+use crate::target::Target;
+
+pub(super) fn explore<T: Target>(
+    prepared: &Prepared<T>,
+    explorer: &dyn Explorer,
+    gauge: Gauge,
+) -> Searched {
+    let sample = (!T::System::COMPARES_PARTS).then(Sample::new);
+    let space = prepared.space();
+    let depth = prepared.options.depth;
+    let explore = || custom::explore(&space, explorer, sample.as_ref(), &gauge, depth);
+    let explored = panics::catch_limit(explore)
+        .unwrap_or_else(|limit| Explored::found(Path::starting(0), Wrong::Failed(limit)));
+    let mut bounds = T::bounds_met(&prepared.system);
+    if explored.found.is_none() && explored.left_out.is_none() {
+        bounds.push(format!(
+            "all that the engine {} says it has explored, which is not Dragnet's",
+            explorer.name()
+        ));
+    }
+    let mut searched = Searched {
+        explored,
+        bounds,
+        coarse_hash: match &sample {
+            Some(sample) => sample.unequal().cloned(),
+            None => prepared.system.coarse_hash(),
+        },
+        // Nothing is known of the order in which it explores.
+        ..Searched::nothing(EngineName::Depth, gauge)
+    };
+    searched.sampled = sample.map(|sample| sample.kept());
+    searched
+}
