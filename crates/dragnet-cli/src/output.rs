@@ -10,11 +10,25 @@ use crate::error::Error;
 
 /// Prints to standard output. A reader who has closed the pipe has seen enough: that is no error.
 pub(crate) fn print(text: &str) -> Result<(), Error> {
-    let mut out = io::stdout().lock();
-    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+    match write(text) {
         Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(Error::Output(error)),
         _ => Ok(()),
     }
+}
+
+/// Writes to standard output without its lock: an OS thread that was stopped in a step of the program may hold it for ever.
+#[cfg(unix)]
+fn write(text: &str) -> io::Result<()> {
+    use std::os::fd::AsFd;
+
+    let out = io::stdout().as_fd().try_clone_to_owned()?;
+    std::fs::File::from(out).write_all(text.as_bytes())
+}
+
+#[cfg(not(unix))]
+fn write(text: &str) -> io::Result<()> {
+    let mut out = io::stdout().lock();
+    out.write_all(text.as_bytes()).and_then(|()| out.flush())
 }
 
 /// Prints an error as one line on standard error.

@@ -4,7 +4,7 @@
 
 use std::process::{Command, ExitCode, Output};
 use std::time::{Duration, Instant};
-use std::{env, hint, process, thread};
+use std::{env, hint, io, process, thread};
 
 use dragnet::catalog::Entry;
 use dragnet::{Check, Cluster, Context, Node, NodeId};
@@ -17,6 +17,9 @@ enum Unruly {
     Aborts,
     Loops,
     Sleeps,
+    /// While it holds the lock of standard output.
+    SleepsInPrint,
+    ExitsInPrint,
 }
 
 impl Node for Unruly {
@@ -44,6 +47,14 @@ impl Node for Unruly {
                 *heard = hint::black_box(*heard).wrapping_add(1);
             },
             Self::Sleeps => thread::sleep(Duration::from_secs(3_600)),
+            Self::SleepsInPrint => {
+                let _locked = io::stdout().lock();
+                thread::sleep(Duration::from_secs(3_600));
+            }
+            Self::ExitsInPrint => {
+                let _locked = io::stdout().lock();
+                process::exit(0);
+            }
         }
     }
 }
@@ -66,6 +77,8 @@ fn entries() -> Vec<Entry> {
         entry("aborts", Unruly::Aborts),
         entry("loops", Unruly::Loops),
         entry("sleeps", Unruly::Sleeps),
+        entry("sleeps-in-print", Unruly::SleepsInPrint),
+        entry("exits-in-print", Unruly::ExitsInPrint),
     ]
 }
 
@@ -99,6 +112,7 @@ fn a_step_that_ends_the_process_is_a_violation_that_replays() {
         expect(&place, &line, VIOLATED, &[said, "receives 2 from"]);
         expect(&place, "replay exits.json", VIOLATED, &[said]);
     }
+    expect(&place, "check exits-in-print", VIOLATED, &[said]);
     let json = expect(&place, "check exits --json", VIOLATED, &[]);
     assert!(json.contains(r#""verdict":"violated""#), "{json}");
 }
@@ -121,7 +135,7 @@ fn a_process_that_is_aborted_names_the_step_in_its_last_line() {
 
 fn a_step_that_does_not_return_is_named_at_the_time_limit() {
     let place = tempfile::tempdir().expect("a directory");
-    for system in ["loops", "sleeps"] {
+    for system in ["loops", "sleeps", "sleeps-in-print"] {
         let began = Instant::now();
         let line = format!("check {system} --time 500ms");
         let step = "in a step that does not return: Unruly 1 receives 2 from Unruly 0";

@@ -93,13 +93,25 @@ pub(crate) enum Part<'a, E> {
     Waiting,
 }
 
+impl<S: System> GuardedStep<'_, S> {
+    /// The position of an event among those that are enabled. Unequal events may print alike, and need not hash.
+    fn position(&self, event: &S::Event) -> Option<usize> {
+        let mut events = Vec::new();
+        panics::catch(|| self.system.events(self.state, &mut events)).ok()?;
+        events.iter().position(|enabled| enabled == event)
+    }
+}
+
 impl<S: System> step_guard::Step for GuardedStep<'_, S> {
     fn key(&self) -> u64 {
         let state = self.system.fingerprint(self.state, Key::default());
         let part = match self.part {
             Part::Successors => "successors".to_owned(),
             Part::Events => "events".to_owned(),
-            Part::Next(event) => format!("next {event:?}"),
+            Part::Next(event) => match self.position(event) {
+                Some(position) => format!("next {position}"),
+                None => format!("next {event:?}"),
+            },
             Part::Properties => "properties".to_owned(),
             Part::Property(name) => format!("property {name}"),
             Part::Bounds => "bounds".to_owned(),

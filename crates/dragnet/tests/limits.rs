@@ -427,3 +427,58 @@ fn a_violation_counts_though_a_limit_ends_the_description_of_its_counterexample(
     let text = verdict.render(Style::plain());
     assert!(text.contains("there is no counterexample"), "{text}");
 }
+
+/// Counts, and has two events that print alike, of which one does not return at three.
+struct AlikeInPrint;
+
+#[derive(Clone, PartialEq, Eq)]
+struct Go(u8);
+
+impl std::fmt::Debug for Go {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Go")
+    }
+}
+
+impl System for AlikeInPrint {
+    type State = u8;
+    type Event = Go;
+
+    fn initial(&self) -> Vec<u8> {
+        vec![0]
+    }
+
+    fn events(&self, _: &u8, out: &mut Vec<Go>) {
+        out.extend([Go(0), Go(1)]);
+    }
+
+    fn next(&self, count: &u8, &Go(which): &Go) -> Result<u8, Failure> {
+        if (*count, which) == (3, 1) {
+            std::thread::sleep(Duration::from_secs(3_600));
+        }
+        Ok((count + 1).min(6))
+    }
+}
+
+#[test]
+fn of_two_events_that_print_alike_the_one_that_does_not_return_is_blamed() {
+    for engine in [EngineName::Breadth, EngineName::Depth] {
+        let patience = Duration::from_millis(200);
+        let check = || Check::new(AlikeInPrint).engine(engine).patience(patience);
+        let verdict = check().named("alike").run();
+        let counterexample = verdict.counterexample().expect("a step does not return");
+        let last = counterexample.trace.steps.last().expect("it takes steps");
+        assert_eq!((counterexample.len(), last.event), (4, 1), "{engine}");
+        let replayed = check().named("alike").replay(&counterexample.trace);
+        assert!(replayed.is_ok(), "{engine}: {replayed:?}");
+    }
+}
+
+#[test]
+fn unnamed_checks_on_threads_without_a_name_are_told_apart() {
+    let name = || {
+        let check = || Check::new(Cluster::new(1, |_| Hearer)).run().system;
+        std::thread::spawn(check).join().unwrap()
+    };
+    assert_ne!(name(), name());
+}

@@ -102,6 +102,10 @@ fn bad_usage_gets_one_line_that_names_the_choices() {
             &["--priority-changes", "--engine pct"],
         ),
         (
+            "check paxos --engine pct --priority-changes 4294967295",
+            &["at most 1000000 times", "4294967295"],
+        ),
+        (
             "check paxos --nonsense",
             &["--nonsense", "dragnet check --help"],
         ),

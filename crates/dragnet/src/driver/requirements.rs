@@ -5,6 +5,9 @@ use crate::engine::{Engine, EngineName};
 use crate::property::{Claim, Property};
 use crate::target::{Target, TargetKind};
 
+/// The changes are drawn before a walk begins.
+const MOST_PRIORITY_CHANGES: u32 = 1_000_000;
+
 /// Why the check cannot be explored by its engine, if it cannot, with the engines that can.
 pub(crate) fn unmet_requirement<T: Target>(check: &Check<T>) -> Option<String> {
     let is_multithreaded = check.target.kind() == TargetKind::Threads;
@@ -22,6 +25,10 @@ pub(crate) fn unmet_requirement<T: Target>(check: &Check<T>) -> Option<String> {
         );
     }
     match check.options.engine {
+        Engine::Pct(pct) if pct.priority_changes > MOST_PRIORITY_CHANGES => Some(format!(
+            "priorities change at most {MOST_PRIORITY_CHANGES} times on a walk, and {} are asked for",
+            pct.priority_changes
+        )),
         Engine::Local(_) if check.options.exact => Some(
             "the local engine tells pasts apart by their fingerprints; use the engine breadth, depth or random \
              to have whole states compared"

@@ -12,9 +12,9 @@
 //! - An actor may have several events, such as messages that can be received, or ways in which a wait can end. Among its
 //!   events it is drawn evenly.
 //! - Walks end although the thread with the highest priority may wait in a loop. A spin loop blocks its thread as long as
-//!   nothing changes that it reads (`target::threads::going_round`). Other loops that yield are fair only beyond the
+//!   nothing changes that it reads (`target::threads::spin`). Other loops that yield are fair only beyond the
 //!   k steps of the bound, the longest walk of earlier rounds: from there on a thread that yields falls behind all others. The
-//!   first walk, before which no k is known, is fair from the start. Within k steps yields and sleeps change no priority,
+//!   first walk, before which no k is known, has no changes, and its k is a thousand. Within k steps yields and sleeps change no priority,
 //!   without which the bound would not hold for programs that have them.
 
 use std::collections::HashMap;
@@ -31,6 +31,9 @@ pub(crate) struct Walks {
     /// How often priorities change on a walk that goes by them. Without, it goes on evenly.
     pub(crate) priority_changes: Option<u32>,
 }
+
+/// How many steps of the first walk, before which nothing is known of their number, are like those within the bound.
+const FIRST_WALK: u64 = 1_000;
 
 /// Where the rounds of walks end that learn from earlier ones how long walks are.
 const ROUNDS: [u64; 3] = [1, 16, u64::MAX];
@@ -59,7 +62,7 @@ impl Walks {
             Priorities {
                 of: HashMap::new(),
                 steps: 0,
-                fair_from: steps,
+                fair_from: if steps == 0 { FIRST_WALK } else { steps },
                 changes: (0..count).map(|_| change()).collect(),
                 last: LAST,
             }
@@ -264,6 +267,13 @@ mod tests {
         for walk in 0..100 {
             let mut lot = walks(Some(3)).lot(walk, 0);
             let mut seen = Vec::new();
+            for _ in 0..FIRST_WALK {
+                let component = lot.next((0..3).map(actor));
+                lot.went_on(actor(component), true);
+                assert_eq!(*seen.first().unwrap_or(&component), component);
+                seen = vec![component];
+            }
+            seen.clear();
             for _ in 0..9 {
                 let component = lot.next((0..3).map(actor));
                 lot.went_on(actor(component), true);

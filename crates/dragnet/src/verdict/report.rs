@@ -2,6 +2,7 @@
 
 use std::cell::Cell;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 use std::{env, fs};
 
@@ -245,24 +246,26 @@ pub(crate) fn next_unnamed() -> String {
     thread_local! {
         static UNNAMED: Cell<u32> = const { Cell::new(0) };
     }
-    let Some(test) = test_name() else {
-        return "system".to_owned();
-    };
+    /// Those that run on threads without a name are told apart in the whole process.
+    static NAMELESS: AtomicU32 = AtomicU32::new(0);
     // Each test has a thread of its own.
-    let number = UNNAMED.get() + 1;
-    UNNAMED.set(number);
-    match number {
-        1 => test,
-        _ => format!("{test}#{number}"),
+    let (name, before) = match test_name() {
+        Some(test) => (test, UNNAMED.replace(UNNAMED.get() + 1)),
+        None => (NO_TEST.to_owned(), NAMELESS.fetch_add(1, Ordering::Relaxed)),
+    };
+    match before {
+        0 => name,
+        _ => format!("{name}#{}", before + 1),
     }
 }
+
+/// The name of a check that nobody named, outside of a test.
+const NO_TEST: &str = "system";
 
 /// The name of a check that nobody named and that replays a trace of `recorded`: the same if that was an unnamed check of
 /// this test, whatever its number.
 pub(crate) fn unnamed_as(recorded: &str) -> String {
-    let Some(test) = test_name() else {
-        return "system".to_owned();
-    };
+    let test = test_name().unwrap_or_else(|| NO_TEST.to_owned());
     let number = recorded
         .strip_prefix(&test)
         .map(|rest| rest.strip_prefix('#'));
