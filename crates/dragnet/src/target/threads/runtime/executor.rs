@@ -413,11 +413,11 @@ impl Executor {
                 true => Ok(None),
                 false => self.begin_along(course),
             };
-            let ended = begun.and_then(|finish| {
+            let ended = begun.map(|finish| {
                 let state = &mut *self.world.state().borrow_mut();
                 let room = (&mut self.ways, &mut self.enabled);
                 let is_over = self.world.is_over();
-                Ok(finish.or_else(|| stands(&self.program, is_over, state, room)))
+                finish.or_else(|| stands(&self.program, is_over, state, room))
             });
             let ended = match ended {
                 Ok(None) => return Ok(()),

@@ -44,7 +44,7 @@ pub(in super::super) struct Live {
 
 enum Place {
     Nowhere,
-    Here(Resumed),
+    Here(Box<Resumed>),
     Apart(Servant),
 }
 
@@ -70,7 +70,7 @@ impl Live {
         if let Place::Nowhere = self.place {
             let executor = executor();
             executor.set_told(self.is_told);
-            self.place = Place::Here(Resumed::new(executor, self.is_told));
+            self.place = Place::Here(Box::new(Resumed::new(executor, self.is_told)));
         }
         self.report.repeated = 0;
         loop {
@@ -107,7 +107,7 @@ impl Live {
                 self.place = match std::mem::replace(&mut self.place, Place::Nowhere) {
                     Place::Here(mut resumed) => {
                         resumed.set_aside();
-                        Place::Apart(Servant::start(resumed))
+                        Place::Apart(Servant::start(*resumed))
                     }
                     Place::Apart(servant) => Place::Apart(Servant::start(servant.end())),
                     Place::Nowhere => unreachable!("it has just been somewhere"),
@@ -141,7 +141,7 @@ impl Live {
     pub(in super::super) fn end(&mut self, note: impl FnOnce(&State, u64)) -> Option<Executor> {
         let (mut resumed, is_here) = match std::mem::replace(&mut self.place, Place::Nowhere) {
             Place::Nowhere => return None,
-            Place::Here(resumed) => (resumed, true),
+            Place::Here(resumed) => (*resumed, true),
             Place::Apart(servant) => (servant.end(), false),
         };
         resumed.set_aside();
