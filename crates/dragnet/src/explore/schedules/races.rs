@@ -183,7 +183,7 @@ impl<'a> Witness<'a> {
                     self.look(end, thread, pending, way, &mut found);
                 }
             }
-            if let Some((cut, crash)) = self.state.thread(thread).cut {
+            if let Some((cut, crash)) = self.state.thread(thread).cut_off {
                 for &way in every_way(cut.action, &Ways::COME) {
                     self.reverse(crash, end, thread, cut, way, &mut found);
                 }
@@ -315,7 +315,7 @@ impl<'a> Witness<'a> {
         let previous = index
             .checked_sub(1)
             .map(|last| self.events_of(thread)[last]);
-        let born = state.thread(thread).born;
+        let born = state.thread(thread).row_at_spawn;
         that.thread == thread
             || previous.is_some_and(|previous| state.is_before(event, previous))
             || state.clocks.of(born, that.thread) > that.index

@@ -14,7 +14,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::explore::limits::Gauge;
 use crate::target::nodes::Faults;
-use crate::target::threads::state::HistoricEvent;
+use crate::target::threads::history::HistoricEvent;
 use crate::target::threads::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use crate::target::threads::sync::{Condvar as OurCondvar, Mutex as OurMutex};
 use crate::target::threads::thread;

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::model::Model;
 use super::net::{self, Addresses, Label, Socket};
 use super::operation::{Action, Harm, ObjectId, ProcessId, ThreadId, Way};
-use super::state::Body;
+use super::thread_state::Body;
 use super::world::{self, World};
 use crate::process::FIRST;
 use crate::trace::scatter;

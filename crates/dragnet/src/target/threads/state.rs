@@ -1,37 +1,32 @@
-//! What an execution consists of, and what happens when a thread goes on.
+//! The state of an execution, and what becomes of it when a thread does an operation.
 
-use std::any::Any;
 use std::collections::HashMap;
 use std::iter;
-use std::mem::discriminant;
 use std::panic::Location;
-use std::ptr;
 use std::sync::Arc;
 use std::time::Duration;
-
-use corosensei::Yielder;
 
 use super::clocks::{Clocks, Row};
 use super::data_race::{Access, Suspicion};
 use super::happens_before::HappensBefore;
+use super::history::Event;
 use super::host::Host;
 use super::model::{EventId, Model};
-use super::net::{Addresses, Label};
-use super::operation::{
-    Action, CLASSES, ObjectId, Operation, ProcessId, Rivalry, ThreadId, Way, Ways,
-};
+use super::net::Addresses;
+use super::object::Object;
+use super::operation::{Action, ObjectId, Operation, ProcessId, ThreadId, Way, Ways};
 use super::runtime::enabled::Ahead;
 use super::runtime::statics;
-use super::spin::blocking::{GaveUp, Stirred};
-use super::spin::detection::{Effect, Round, Sight, Versions};
-use super::spin::termination::{self, Loops};
-use crate::system::{ComponentId, Failure, Task};
+use super::spin::blocking::GaveUp;
+use super::spin::detection::{Effect, Sight};
+use super::spin::termination::Loops;
+use super::thread_state::{Newborn, ThreadState};
+use crate::system::Failure;
 use crate::tables::number_below;
-use crate::trace::{GOLDEN, scatter};
 
-/// What an execution consists of. It stays when the execution is over, for whoever looks at it.
+/// The state of an execution. It stays when the execution is over, until the next one begins.
 pub(crate) struct State {
-    pub(crate) threads: Vec<Option<Thread>>,
+    pub(crate) threads: Vec<Option<ThreadState>>,
     /// The threads in the order in which they were spawned.
     pub(crate) order: Vec<ThreadId>,
     pub(crate) objects: Vec<Object>,
@@ -79,12 +74,10 @@ pub(crate) struct State {
     pub(super) both_held: bool,
     /// Whether objects keep what they were before: only races need that, and it takes copies.
     pub(super) keeps_models: bool,
-    /// What the objects of earlier executions had their events in.
-    spare_lists: Vec<Vec<EventId>>,
-    /// What they kept in what they were before.
-    spare_models: Vec<Vec<Model>>,
-    /// What the threads of earlier executions had their rounds in.
-    spare_rounds: Vec<Vec<Sight>>,
+    /// The room that the objects of earlier executions had for their events and models.
+    pub(super) spare_objects: Vec<(Vec<EventId>, Vec<Model>)>,
+    /// The room that the threads of earlier executions had for their rounds.
+    pub(super) spare_rounds: Vec<Vec<Sight>>,
 }
 
 /// What an execution has instead of a static.
@@ -94,116 +87,8 @@ pub(super) struct Static {
     pub(super) copy: Option<statics::Copy>,
 }
 
-pub(super) type Body = Box<dyn FnOnce()>;
-
-/// A thread that has just been spawned and has not begun.
-pub(super) struct Newborn {
-    pub(super) thread: ThreadId,
-    pub(super) body: Body,
-    /// The stack size that the program asks for, if it does.
-    pub(super) stack_size: Option<usize>,
-}
-
-pub(crate) struct Thread {
-    /// By which every process knows it.
-    pub(super) hash: u64,
-    pub(crate) name: Option<String>,
-    pub(crate) object: ObjectId,
-    pub(crate) process: ProcessId,
-    /// The operation that it has come to.
-    pub(crate) pending: Option<Operation>,
-    /// The operation that it had come to when its process crashed, and the crash.
-    pub(crate) cut: Option<(Operation, EventId)>,
-    /// How many events it has had.
-    pub(crate) steps: u32,
-    /// What comes before its next event.
-    pub(crate) row: Row,
-    /// What comes before its first.
-    pub(crate) born: Row,
-    pub(crate) ended: bool,
-    /// Whether it unwinds because of a panic, as far as is known.
-    pub(super) panicking: bool,
-    /// Who has spawned it, and the how manyeth of its children it is.
-    pub(super) parent: Option<(ThreadId, u32)>,
-    pub(super) children: u32,
-    /// What came of its last operation.
-    pub(crate) answer: u32,
-    /// What the value was before its last operation and after it, where that is told.
-    pub(crate) values: Option<(String, String)>,
-    pub(super) yielder: *const Yielder<(), ()>,
-    /// How often it has been told that the execution is over.
-    pub(super) told: u32,
-    /// How much of its stack it used when it came to its last operation.
-    pub(super) depth: usize,
-    /// Its last event.
-    pub(super) latest: EventId,
-    pub(super) round: Round,
-    /// A hash of all that it has done and seen.
-    pub(super) view: u64,
-    pub(super) time: Duration,
-    /// What time it was for it at each of its events, if time has passed for anybody.
-    times: Vec<Duration>,
-    /// How many sockets it has made, and numbers of ports.
-    pub(super) sockets: u32,
-    /// Its thread-local values, in the order in which they were made.
-    pub(super) locals: Vec<(usize, Box<dyn Any>)>,
-    /// The keys of those that are gone, because it ends.
-    pub(super) forgotten: Vec<usize>,
-    /// How many random numbers it has drawn.
-    pub(super) drawn: u64,
-    /// How often it has come to checked cells.
-    pub(super) accesses: u32,
-    /// The events with which it dropped the last owners of values that it is about to drop.
-    pub(super) destroying: Vec<EventId>,
-}
-
-/// An object keeps what it was before each so manyeth of its events.
-const BETWEEN_MODELS: usize = 8;
-
 /// How many events an execution may have: an event has up to two rows of clocks, and rows are numbered in 32 bits.
 const MOST_EVENTS: u32 = u32::MAX / 4;
-
-pub(crate) struct Object {
-    pub(crate) model: Model,
-    /// What it was before some of its events, if that is kept.
-    models: Vec<Model>,
-    pub(super) versions: Versions,
-    /// What the thread that last changed it had done and seen.
-    view: u64,
-    /// What comes before the next operation that does not commute with a class.
-    rows: [Option<Row>; CLASSES],
-    pub(crate) events: Vec<EventId>,
-    /// Who has come to it without an operation: the last to change it, and those who have looked since.
-    pub(super) accesses: Vec<Access>,
-    /// Where it was made, if that is known.
-    pub(crate) made: Option<&'static Location<'static>>,
-    pub(crate) thread: Option<ThreadId>,
-    /// What it is called, if it is part of the network.
-    pub(super) label: Option<Label>,
-    /// The only process but the first whose threads have come to it.
-    pub(super) process: Option<ProcessId>,
-}
-
-/// What an event is in every process: its thread, the how manyeth of it, its way, and how many events of each thread come
-/// before it.
-#[cfg(test)]
-pub(crate) type HistoricEvent = (u64, u32, u64, Vec<(u64, u32)>);
-
-#[derive(Clone)]
-pub(crate) struct Event {
-    pub(crate) thread: ThreadId,
-    pub(crate) way: Way,
-    pub(crate) operation: Operation,
-    pub(crate) rivalry: Rivalry,
-    /// The how manyeth of its thread it is.
-    pub(crate) index: u32,
-    pub(crate) row: Row,
-    /// How many objects there were before it.
-    pub(crate) objects: u32,
-    pub(crate) effect: Effect,
-    /// Why its thread went on, if it had gone round.
-    pub(crate) stirred: Option<Box<Stirred>>,
-}
 
 impl State {
     pub(super) fn new(fruitless_turns: u32, loops: Arc<Loops>) -> Self {
@@ -237,8 +122,7 @@ impl State {
             held_before: None,
             both_held: false,
             keeps_models: true,
-            spare_lists: Vec::new(),
-            spare_models: Vec::new(),
+            spare_objects: Vec::new(),
             spare_rounds: Vec::new(),
         }
     }
@@ -254,10 +138,7 @@ impl State {
         self.threads.clear();
         self.order.clear();
         for object in &mut self.objects {
-            self.spare_lists.push(std::mem::take(&mut object.events));
-            let mut room = std::mem::take(&mut object.models);
-            room.clear();
-            self.spare_models.push(room);
+            self.spare_objects.push(object.take_room());
         }
         self.objects.clear();
         self.events.clear();
@@ -284,12 +165,12 @@ impl State {
         self.both_held = false;
     }
 
-    pub(crate) fn thread(&self, thread: ThreadId) -> &Thread {
+    pub(crate) fn thread(&self, thread: ThreadId) -> &ThreadState {
         let found = self.threads.get(thread.0 as usize);
         found.and_then(Option::as_ref).expect("it was spawned")
     }
 
-    pub(super) fn thread_mut(&mut self, thread: ThreadId) -> &mut Thread {
+    pub(super) fn thread_mut(&mut self, thread: ThreadId) -> &mut ThreadState {
         let found = self.threads.get_mut(thread.0 as usize);
         found.and_then(Option::as_mut).expect("it was spawned")
     }
@@ -335,22 +216,6 @@ impl State {
         operation.object == others.object && action.depends(way, others_action, others_way)
             || self.stops(operation, way, other)
             || self.stops(others, others_way, thread)
-    }
-
-    /// What an object was before an event.
-    pub(crate) fn model_before(&self, object: ObjectId, event: EventId) -> Model {
-        let object = self.object(object);
-        let next = object.events.partition_point(|&other| other < event);
-        if next == object.events.len() || matches!(object.model, Model::Memory) {
-            return object.model.clone();
-        }
-        let kept = next / BETWEEN_MODELS;
-        let mut model = object.models[kept].clone();
-        for &event in &object.events[kept * BETWEEN_MODELS..next] {
-            let that = &self.events[event as usize];
-            model.perform(that.thread, that.operation.action, that.way, event);
-        }
-        model
     }
 
     /// A thread comes to something while it drops a value whose last owner it was. That comes after the drops of all other
@@ -435,17 +300,6 @@ impl State {
                 .any(spawned_later)
     }
 
-    /// How many of the objects before one are of the same kind and were made on the same line.
-    pub(crate) fn siblings_before(&self, id: ObjectId) -> usize {
-        let this = self.object(id);
-        let line = |object: &Object| object.made.map(|made| (made.file(), made.line()));
-        let is_sibling = |other: &&Object| {
-            line(other) == line(this) && discriminant(&other.model) == discriminant(&this.model)
-        };
-        let before = self.objects[..id.0 as usize].iter();
-        before.filter(is_sibling).count()
-    }
-
     /// Whether a thread has drawn a random number.
     pub(crate) fn has_drawn(&self) -> bool {
         self.threads.iter().flatten().any(|thread| thread.drawn > 0)
@@ -460,146 +314,6 @@ impl State {
     pub(crate) fn is_before(&self, one: EventId, other: EventId) -> bool {
         let one = &self.events[one as usize];
         self.clocks.of(self.events[other as usize].row, one.thread) > one.index
-    }
-
-    /// A hash of what has happened, whatever the order of what does not depend on each other: the same in every process.
-    pub(crate) fn fingerprint(&self) -> u64 {
-        let events = self.events.iter();
-        events
-            .map(|event| self.hash_of(event))
-            .fold(0, u64::wrapping_add)
-    }
-
-    /// The task of a thread, and a hash of its next operation: a thread has one at a time.
-    pub(super) fn task_of(&self, id: ThreadId) -> (Task, u64) {
-        let thread = self.thread(id);
-        let task = match thread.process {
-            ProcessId::OUTSIDE => Task::of_the_environment(None),
-            ProcessId(process) => Task::of_thread(ComponentId(process as usize), id.0),
-        };
-        (task, thread.hash ^ scatter(u64::from(thread.steps)))
-    }
-
-    /// The part of an event in the hash of what has happened, which is their sum.
-    pub(crate) fn hash_of(&self, event: &Event) -> u64 {
-        let clock = self.clocks.row(event.row);
-        let past = self
-            .threads
-            .iter()
-            .zip(clock)
-            .filter_map(|(thread, &count)| {
-                let thread = thread.as_ref().filter(|_| count > 0)?;
-                Some(scatter(thread.hash ^ scatter(u64::from(count))))
-            });
-        let past = past.fold(GOLDEN, u64::wrapping_add);
-        let way = self.stable_way(event);
-        let way = scatter(u64::from(event.index) << 32 ^ way);
-        // Scattered once more, so that an event and its past never cancel each other out.
-        scatter(scatter(past) ^ scatter(self.thread(event.thread).hash ^ way))
-    }
-
-    /// The way in which an event came out, the same in every process.
-    fn stable_way(&self, event: &Event) -> u64 {
-        match event.operation.action {
-            // Numbers of threads are those of one process.
-            Action::NotifyOne => scatter(self.thread(ThreadId(event.way)).hash),
-            _ => u64::from(event.way),
-        }
-    }
-
-    /// What the [fingerprint](Self::fingerprint) is one of: each event with what comes before it.
-    #[cfg(test)]
-    pub(crate) fn history(&self) -> Vec<HistoricEvent> {
-        let known = |(thread, &count): (&Option<Thread>, &u32)| {
-            let thread = thread.as_ref().filter(|_| count > 0)?;
-            Some((thread.hash, count))
-        };
-        let events = self.events.iter().map(|event| {
-            let clock = self.clocks.row(event.row);
-            let mut past: Vec<_> = self.threads.iter().zip(clock).filter_map(known).collect();
-            past.sort_unstable();
-            let thread = self.thread(event.thread).hash;
-            (thread, event.index, self.stable_way(event), past)
-        });
-        let mut events: Vec<_> = events.collect();
-        events.sort_unstable();
-        events
-    }
-
-    pub(super) fn add_object(
-        &mut self,
-        model: Model,
-        made: Option<&'static Location<'static>>,
-    ) -> ObjectId {
-        let id = ObjectId(self.objects.len() as u32);
-        let mut events = self.spare_lists.pop().unwrap_or_default();
-        events.clear();
-        self.objects.push(Object {
-            model,
-            models: self.spare_models.pop().unwrap_or_default(),
-            versions: Versions::default(),
-            view: 0,
-            rows: [None; CLASSES],
-            events,
-            accesses: Vec::new(),
-            made,
-            thread: None,
-            label: None,
-            process: None,
-        });
-        id
-    }
-
-    /// Takes note of a thread, as a child of who runs.
-    pub(super) fn add_thread(
-        &mut self,
-        id: ThreadId,
-        hash: u64,
-        name: Option<String>,
-        process: ProcessId,
-        row: Row,
-        time: Duration,
-    ) {
-        let object = self.add_object(Model::thread(), None);
-        self.objects[object.0 as usize].thread = Some(id);
-        self.clocks.admit(id);
-        let round = Round::in_room_of(self.spare_rounds.pop().unwrap_or_default());
-        let at = id.0 as usize;
-        if self.threads.len() <= at {
-            self.threads.resize_with(at + 1, || None);
-        }
-        self.threads[at] = Some(Thread {
-            hash,
-            name,
-            object,
-            process,
-            pending: None,
-            cut: None,
-            steps: 0,
-            row,
-            born: row,
-            ended: false,
-            panicking: false,
-            parent: None,
-            children: 0,
-            answer: 0,
-            values: None,
-            yielder: ptr::null(),
-            told: 0,
-            depth: 0,
-            latest: 0,
-            round,
-            view: hash,
-            time,
-            times: Vec::new(),
-            sockets: 0,
-            locals: Vec::new(),
-            forgotten: Vec::new(),
-            drawn: 0,
-            accesses: 0,
-            destroying: Vec::new(),
-        });
-        self.order.push(id);
     }
 
     /// It is as late for a thread as it was for all that comes before its last event.
@@ -625,9 +339,9 @@ impl State {
     fn stop_all(&mut self, crash: &Operation, event: EventId, row: Row) {
         let process = self.crashed_by(crash, Ways::COME);
         for thread in self.threads.iter_mut().flatten() {
-            if Some(thread.process) == process && thread.cut.is_none() {
+            if Some(thread.process) == process && thread.cut_off.is_none() {
                 self.clocks.join(row, thread.row);
-                thread.cut = thread.pending.take().map(|operation| (operation, event));
+                thread.cut_off = thread.pending.take().map(|operation| (operation, event));
                 thread.ended = true;
             }
         }
@@ -641,8 +355,8 @@ impl State {
         let operation = this.pending.take().expect("it is enabled");
         let Operation { object, action, .. } = operation;
         let known = &mut self.objects[object.0 as usize];
-        if self.keeps_models && known.events.len().is_multiple_of(BETWEEN_MODELS) {
-            known.models.push(known.model.clone());
+        if self.keeps_models {
+            known.keep_model();
         }
         let outcome = known.model.perform(thread, action, way, event);
         let effect = action.effect(way, outcome.answer);
@@ -734,30 +448,6 @@ impl State {
         if self.thread(thread).answer != answer {
             self.objects[object].model = model;
             self.thread_mut(thread).answer = answer;
-        }
-    }
-}
-
-impl Thread {
-    /// What it has done and seen grows by an operation, and by what who last changed the object had.
-    #[inline]
-    fn look_at(
-        &mut self,
-        object: &mut Object,
-        operation: &Operation,
-        (way, answer): (Way, u32),
-        effect: Effect,
-    ) {
-        let acts = effect == Effect::CHANGE;
-        let seen = match acts || effect.sees.is_some() {
-            true => object.view,
-            false => 0,
-        };
-        let how = u64::from(way) << 32 | u64::from(answer);
-        let view = self.view ^ termination::offset(operation.at) ^ how.rotate_left(7);
-        self.view = scatter(view.wrapping_mul(GOLDEN) ^ seen);
-        if acts {
-            object.view = self.view;
         }
     }
 }

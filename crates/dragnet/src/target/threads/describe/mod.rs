@@ -3,12 +3,14 @@
 mod network;
 
 use std::collections::HashMap;
+use std::mem::discriminant;
 use std::panic::Location;
 
 pub(super) use network::address;
 
 use super::model::{EventId, GONE, MOVED, Model};
 use super::names::Names;
+use super::object::Object;
 use super::operation::{Action, Counted, ObjectId, ProcessId, ThreadId, Ways};
 use super::state::State;
 use crate::trace::Step;
@@ -78,6 +80,17 @@ pub(crate) fn most_frequent_places(state: &State) -> [Option<&'static Location<'
     [haunts.next(), haunts.next()]
 }
 
+/// The number of objects before one that are of the same kind and were made on the same line.
+fn siblings_before(state: &State, id: ObjectId) -> usize {
+    let this = state.object(id);
+    let line = |object: &Object| object.made.map(|made| (made.file(), made.line()));
+    let is_sibling = |other: &&Object| {
+        line(other) == line(this) && discriminant(&other.model) == discriminant(&this.model)
+    };
+    let before = state.objects[..id.0 as usize].iter();
+    before.filter(is_sibling).count()
+}
+
 /// An object as a person knows it.
 fn object(state: &State, id: ObjectId, names: &Names) -> String {
     let object = state.object(id);
@@ -107,7 +120,7 @@ fn object(state: &State, id: ObjectId, names: &Names) -> String {
     let Some(made) = object.made else {
         return format!("a {what}");
     };
-    let which = ordinal(state.siblings_before(id) + 1);
+    let which = ordinal(siblings_before(state, id) + 1);
     format!("the {which}{what} of {}", short_place(made))
 }
 

@@ -7,7 +7,8 @@ use std::rc::Rc;
 use super::super::clocks::Row;
 use super::super::model::{EventId, Model};
 use super::super::operation::{Action, Operation, ThreadId, Way};
-use super::super::state::{State, Thread};
+use super::super::state::State;
+use super::super::thread_state::ThreadState;
 use super::detection::{Aspect, Effect, LONGEST_LOOP, Sight};
 use super::termination::{Instance, Nature, Place};
 use crate::system::{Failure, FailureKind};
@@ -273,7 +274,7 @@ impl State {
         if !self.has_turned_in_vain(thread) {
             return Effect::BUSY_CHANGE;
         }
-        let sees_it = |other: &Thread| other.round.sees(operation.object);
+        let sees_it = |other: &ThreadState| other.round.sees(operation.object);
         let me = self.thread(thread).hash;
         let mut others = self
             .threads
