@@ -32,12 +32,12 @@ use super::limits::Gauge;
 use super::walk::{LONGEST, Places};
 use crate::engine::Reduction;
 use crate::target::threads::describe::most_frequent_places;
+use crate::target::threads::execution::ExecutionView;
 use crate::target::threads::executor::{Director, Executor, Finish, Program, Taken, Transition};
 use crate::target::threads::history::Event;
 use crate::target::threads::lost;
 use crate::target::threads::operation::{Action, ThreadId};
 use crate::target::threads::spin::blocking::GaveUp;
-use crate::target::threads::state::State;
 use crate::target::threads::world;
 use races::{Planned, Question, Relation, Witness};
 use tree::{Claim, Leg, NodeId, ROOT, Tree};
@@ -85,7 +85,7 @@ pub(crate) struct Schedules<'a> {
     pub(crate) gauge: &'a Gauge,
     pub(crate) workers: usize,
     /// Called with each execution that came to an end; false ends the exploration.
-    pub(crate) watch: &'a (dyn Fn(&State, &Finish) -> bool + Sync),
+    pub(crate) watch: &'a (dyn Fn(ExecutionView<'_>, &Finish) -> bool + Sync),
 }
 
 /// What is planned of an execution in which a race goes the other way.
@@ -316,7 +316,7 @@ impl Schedules<'_> {
     fn ask(&self, asker: &mut Option<Executor>, question: &Question) -> Option<Relation> {
         let ask = |executor: &mut Executor| {
             executor.run(&mut Follow(&question.way));
-            question.answer(&executor.state())
+            question.answer(executor.last_execution().view())
         };
         let new = || Executor::new(Arc::clone(self.program));
         match world::is_spoiled() {
@@ -349,9 +349,10 @@ impl Schedules<'_> {
             differs: false,
         };
         let finish = executor.run(&mut guide);
-        let state = executor.state();
+        let last = executor.last_execution();
+        let execution = last.view();
         if matches!(finish, Finish::Complete | Finish::Stuck) {
-            guide.blocked = guide.has_ended_like_this(&state);
+            guide.blocked = guide.has_ended_like_this(execution);
         }
         let Guide {
             at,
@@ -364,14 +365,14 @@ impl Schedules<'_> {
         } = guide;
         let legs = &claim.legs;
         // It may have ended earlier than the one that it begins like.
-        let taken = legs.iter().take(at.min(state.events.len()));
+        let taken = legs.iter().take(at.min(execution.events().len()));
         let taken = || taken.map(|leg| leg.taken.transition).collect();
         // Before anything else is run on this thread.
-        let is_wrong = !blocked && !too_long && !(self.watch)(&state, &finish);
+        let is_wrong = !blocked && !too_long && !(self.watch)(execution, &finish);
         let merges = shared.attempt.planning == Planning::Whole;
         let is_endless = too_long && self.longest.is_none();
         let races = (self.follows_races() && !is_endless).then(|| {
-            let witness = Witness::new(&state);
+            let witness = Witness::new(execution);
             // All that an execution does belongs to what is planned as a whole, also where its race has been seen before.
             let from = if merges { 0 } else { claim.new };
             (witness.reversals(from), witness)
@@ -402,16 +403,16 @@ impl Schedules<'_> {
             }
         }
         let mut explored = lock(&shared.explored);
-        explored.went_round |= state.went_round;
-        explored.gave_up = explored.gave_up.max(state.gave_up);
-        explored.has_drawn |= state.has_drawn();
+        explored.went_round |= execution.went_round();
+        explored.gave_up = explored.gave_up.max(execution.gave_up());
+        explored.has_drawn |= execution.has_drawn();
         explored.weakly_ordered = explored.weakly_ordered.max(executor.weakly_ordered());
         explored.blocked_executions += asked;
         explored.questions += asked;
         let is_astray = (astray || lost_track) && !self.has_learnt(shared.lessons);
         // What is planned as a whole relies on what threads do next being the same in another order. Where it depends on
         // who drops an `Arc` last, it is not, whether an operation tells that or not.
-        let is_surprising = is_astray && !differs || state.last_drop_matters;
+        let is_surprising = is_astray && !differs || execution.last_drop_matters();
         let is_futile = is_surprising && shared.attempt.minds_surprise;
         explored.is_futile |= is_futile;
         if (differs || is_astray && !is_futile) && explored.found.is_none() {
@@ -419,10 +420,10 @@ impl Schedules<'_> {
         } else if is_wrong && explored.found.is_none() {
             explored.found = Some((taken(), finish));
         }
-        explored.scheduling_points += state.events.len() as u64;
+        explored.scheduling_points += execution.events().len() as u64;
         explored.cut_deeper |= too_long;
         if is_endless {
-            explored.endless_at = Some(most_frequent_places(&state));
+            explored.endless_at = Some(most_frequent_places(execution));
         }
         if blocked {
             explored.blocked_executions += 1;
@@ -432,8 +433,8 @@ impl Schedules<'_> {
         }
         let most = explored.executions * WASTE + SMALL_WASTE;
         explored.is_futile |= shared.attempt.minds_waste && explored.blocked_executions > most;
-        self.gauge.add(0, state.events.len() as u64);
-        self.gauge.reach(state.events.len() as u64);
+        self.gauge.add(0, execution.events().len() as u64);
+        self.gauge.reach(execution.events().len() as u64);
         claim
     }
 }
@@ -478,11 +479,15 @@ impl Guide<'_> {
     }
 
     /// Who went on last and can go on, if interruptions are counted.
-    fn could_go_on(&self, state: &State, enabled: &[Transition]) -> Option<ThreadId> {
+    fn could_go_on(
+        &self,
+        execution: ExecutionView<'_>,
+        enabled: &[Transition],
+    ) -> Option<ThreadId> {
         self.preemptions?;
         let steps_aside = |event: &Event| event.operation.action == Action::Yield;
         let last = self.last();
-        let stays = last.filter(|_| !state.events.last().is_some_and(steps_aside));
+        let stays = last.filter(|_| !execution.last_event().is_some_and(steps_aside));
         stays.filter(|&last| enabled.iter().any(|&(thread, _)| thread == last))
     }
 
@@ -492,11 +497,11 @@ impl Guide<'_> {
     }
 
     /// Takes note of the last event.
-    fn follow(&mut self, state: &State) {
+    fn follow(&mut self, execution: ExecutionView<'_>) {
         if self.remembers()
-            && let Some(last) = state.events.last()
+            && let Some(last) = execution.last_event()
         {
-            self.history = self.history.wrapping_add(state.hash_of(last));
+            self.history = self.history.wrapping_add(execution.hash_of(last));
         }
     }
 
@@ -514,8 +519,8 @@ impl Guide<'_> {
     }
 
     /// Whether an execution has ended like this one, which has ended.
-    fn has_ended_like_this(&mut self, state: &State) -> bool {
-        self.follow(state);
+    fn has_ended_like_this(&mut self, execution: ExecutionView<'_>) -> bool {
+        self.follow(execution);
         self.remembers() && {
             let mut seen = lock(&self.shared.seen);
             seen.insert((self.history, None), 0).is_some()
@@ -523,18 +528,18 @@ impl Guide<'_> {
     }
 
     /// Wakes what the last event matters to.
-    fn wake(&mut self, state: &State) {
-        let Some(event) = state.events.last() else {
+    fn wake(&mut self, execution: ExecutionView<'_>) {
+        let Some(event) = execution.last_event() else {
             return;
         };
         let last = (event.thread, &event.operation, event.way);
         self.claim.asleep.retain(|&(thread, way)| {
-            let Some(pending) = state.pending(thread) else {
+            let Some(pending) = execution.pending(thread) else {
                 return false;
             };
             thread != last.0
-                && !state.depends(last, (thread, &pending, way))
-                && !state.has_become_last(event, &pending)
+                && !execution.depends(last, (thread, &pending, way))
+                && !execution.has_become_last(event, &pending)
         });
     }
 
@@ -575,9 +580,9 @@ impl Director for Guide<'_> {
         }
     }
 
-    fn next(&mut self, state: &State, enabled: &[Transition]) -> Option<Transition> {
-        self.wake(state);
-        self.follow(state);
+    fn next(&mut self, execution: ExecutionView<'_>, enabled: &[Transition]) -> Option<Transition> {
+        self.wake(execution);
+        self.follow(execution);
         let at = self.at;
         let is_cut = at % BETWEEN_LOOKS == BETWEEN_LOOKS - 1 && self.gauge.must_end();
         if at as u64 >= self.longest || is_cut {
@@ -593,7 +598,7 @@ impl Director for Guide<'_> {
         let mut tree = (at >= self.claim.new).then(|| lock(&self.shared.tree));
         let here = node_before(&self.claim.legs, at);
         if let Some(tree) = &mut tree
-            && !tree.is_like_before(here, state.come_to())
+            && !tree.is_like_before(here, execution.pending_hash())
         {
             (self.blocked, self.differs) = (true, true);
             return None;
@@ -604,23 +609,19 @@ impl Director for Guide<'_> {
         };
         let Some(next) = self.choose(planned, earlier, enabled) else {
             self.blocked = true;
-            // Where it does not go on because it would see nothing new, it is as if it had not been planned.
-            let goes_round = |thread| {
-                let pending = state.pending(thread);
-                pending.is_some_and(|pending| state.goes_round(thread, &pending))
-            };
+            // Where its thread is blocked in a spin loop, it is as if it had not been planned.
             self.astray = planned.is_some_and(|(thread, _)| {
                 let mut enabled = enabled.iter();
-                !enabled.any(|possible| possible.0 == thread) && !goes_round(thread)
+                !enabled.any(|possible| possible.0 == thread) && !execution.is_spinning(thread)
             });
             return None;
         };
-        let is = state.pending(next.0);
+        let is = execution.pending(next.0);
         if tree.is_none() && leg.is_some_and(|leg| leg.taken.operation != is) {
             (self.blocked, self.differs) = (true, true);
             return None;
         }
-        let could_go_on = self.could_go_on(state, enabled);
+        let could_go_on = self.could_go_on(execution, enabled);
         let interrupts = |thread| could_go_on.is_some_and(|last| last != thread);
         if let Some(mut tree) = tree {
             let legs = &mut self.claim.legs;
@@ -630,7 +631,7 @@ impl Director for Guide<'_> {
                 None => {
                     let planned = is.map(|operation| Planned {
                         operation,
-                        objects: state.objects() as u32,
+                        objects: execution.object_count() as u32,
                     });
                     legs.push(tree.advance(here, next, planned));
                 }
@@ -662,7 +663,7 @@ impl Director for Guide<'_> {
 struct Follow<'a>(&'a [Transition]);
 
 impl Director for Follow<'_> {
-    fn next(&mut self, _: &State, enabled: &[Transition]) -> Option<Transition> {
+    fn next(&mut self, _: ExecutionView<'_>, enabled: &[Transition]) -> Option<Transition> {
         let (&next, further) = self.0.split_first()?;
         self.0 = further;
         enabled.contains(&next).then_some(next)

@@ -2,14 +2,14 @@
 
 use std::borrow::Cow;
 
+use crate::target::threads::execution::ExecutionView;
 use crate::target::threads::executor::Transition;
 use crate::target::threads::model::{EventId, Model};
 use crate::target::threads::operation::{Action, Operation, ThreadId, Way, Ways};
-use crate::target::threads::state::State;
 
 /// An execution, and what its threads did in it.
 pub(super) struct Witness<'a> {
-    pub(super) state: &'a State,
+    execution: ExecutionView<'a>,
     /// The events of the first thread, of the second, and so on,
     by_thread: Vec<EventId>,
     /// and where those of each end.
@@ -97,18 +97,18 @@ pub(super) struct Question {
 
 impl Question {
     /// The answer, from the execution.
-    pub(super) fn answer(&self, state: &State) -> Option<Relation> {
+    pub(super) fn answer(&self, execution: ExecutionView<'_>) -> Option<Relation> {
         let (thread, way) = self.asked;
-        let operation = state.pending(thread)?;
-        if state.events.len() != self.way.len() {
+        let operation = execution.pending(thread)?;
+        if execution.events().len() != self.way.len() {
             return None;
         }
         let ways = every_way(operation.action, &way);
         let depends = |&event: &usize| {
-            let that = &state.events[event];
+            let that = &execution.events()[event];
             let that = (that.thread, &that.operation, that.way);
             let mut ways = ways.iter();
-            ways.any(|&way| state.depends((thread, &operation, way), that))
+            ways.any(|&way| execution.depends((thread, &operation, way), that))
         };
         Some(match self.left.iter().any(depends) {
             true => Relation::Conflict,
@@ -126,23 +126,23 @@ pub(super) struct Planned {
 }
 
 impl<'a> Witness<'a> {
-    pub(super) fn new(state: &'a State) -> Self {
+    pub(super) fn new(execution: ExecutionView<'a>) -> Self {
         let mut end = 0;
-        let threads = state.threads.iter();
+        let threads = (0..execution.thread_bound()).map(ThreadId);
         let ends: Vec<u32> = threads
             .map(|thread| {
-                end += thread.as_ref().map_or(0, |thread| thread.steps);
+                end += execution.steps(thread);
                 end
             })
             .collect();
-        let mut by_thread = vec![0; state.events.len()];
-        for (event, this) in state.events.iter().enumerate() {
+        let mut by_thread = vec![0; execution.events().len()];
+        for (event, this) in execution.events().iter().enumerate() {
             let before = (this.thread.0 as usize).checked_sub(1);
             let start = before.map_or(0, |before| ends[before]);
             by_thread[(start + this.index) as usize] = event as EventId;
         }
         Self {
-            state,
+            execution,
             by_thread,
             ends,
         }
@@ -162,28 +162,28 @@ impl<'a> Witness<'a> {
     /// gone round may also go on because of what came later in this execution, so where it went on is looked at again.
     pub(super) fn reversals(&self, from: usize) -> Vec<Reversal> {
         let mut found = Found::default();
-        for (event, this) in self.state.events.iter().enumerate() {
-            if event < from && this.stirred.is_none() {
+        for (event, this) in self.execution.events().iter().enumerate() {
+            if event < from && !this.was_spinning() {
                 continue;
             }
             for &way in every_way(this.operation.action, &this.way) {
                 self.look(event, this.thread, this.operation, way, &mut found);
             }
-            if let Some(by) = this.stirred.as_ref().and_then(|stirred| stirred.by) {
+            if let Some(by) = this.woken_by() {
                 self.go_round_without(by, event, &mut found);
             }
-            if self.state.is_last_drop(event as EventId) {
+            if self.execution.is_last_drop(event as EventId) {
                 self.drop_earlier(event, &mut found);
             }
         }
-        let end = self.state.events.len();
-        for &thread in &self.state.order {
-            if let Some(pending) = self.state.pending(thread) {
+        let end = self.execution.events().len();
+        for &thread in self.execution.threads() {
+            if let Some(pending) = self.execution.pending(thread) {
                 for &way in every_way(pending.action, &Ways::COME) {
                     self.look(end, thread, pending, way, &mut found);
                 }
             }
-            if let Some((cut, crash)) = self.state.thread(thread).cut_off {
+            if let Some((cut, crash)) = self.execution.cut_off(thread) {
                 for &way in every_way(cut.action, &Ways::COME) {
                     self.reverse(crash, end, thread, cut, way, &mut found);
                 }
@@ -194,25 +194,27 @@ impl<'a> Witness<'a> {
 
     /// A thread that has gone round goes on at an event because of another: without that, it may go on because of others.
     fn go_round_without(&self, by: EventId, event: usize, found: &mut Found) {
-        let this = &self.state.events[event];
-        let that = &self.state.events[by as usize];
+        let this = &self.execution.events()[event];
+        let that = self.execution.event(by);
         let one = (this.thread, &this.operation, this.way);
         let other = (that.thread, &that.operation, that.way);
         // What depends on each other anyway is a race of its own.
-        if !self.state.depends(one, other) && !self.is_past(by, this.index as usize, this.thread) {
+        if !self.execution.depends(one, other)
+            && !self.is_past(by, this.index as usize, this.thread)
+        {
             self.reverse(by, event, this.thread, this.operation, this.way, found);
         }
     }
 
     /// A thread dropped the last owner of a value, and something came of that: each of the other owners may be the last.
     fn drop_earlier(&self, last: usize, found: &mut Found) {
-        let this = &self.state.events[last];
+        let this = &self.execution.events()[last];
         let (thread, operation) = (this.thread, this.operation);
-        for &other in &self.state.object(operation.object).events {
-            let that = &self.state.events[other as usize];
+        for &other in self.execution.events_on(operation.object) {
+            let that = self.execution.event(other);
             if (other as usize) < last
                 && that.operation.action.drops_an_owner()
-                && self.state.is_before(other, last as EventId)
+                && self.execution.is_before(other, last as EventId)
                 && !self.is_past(other, this.index as usize, thread)
             {
                 self.reverse(other, last, thread, operation, this.way, found);
@@ -229,17 +231,17 @@ impl<'a> Witness<'a> {
         way: Way,
         found: &mut Found,
     ) {
-        let state = self.state;
+        let execution = self.execution;
         let index = self.index_at(thread, end);
-        let crashes = state.crashed_by(&operation, way);
+        let crashes = execution.crashed_by(&operation, way);
         // A crash matters to all that the threads of its process have done.
         let everything: Vec<EventId>;
         let events = match crashes {
-            None => &state.object(operation.object).events,
+            None => execution.events_on(operation.object),
             Some(process) => {
                 let of_process = |&event: &EventId| {
-                    let thread = state.events[event as usize].thread;
-                    state.thread(thread).process == process
+                    let thread = execution.event(event).thread;
+                    execution.process(thread) == process
                 };
                 everything = (0..end as EventId).filter(of_process).collect();
                 &everything
@@ -249,7 +251,7 @@ impl<'a> Witness<'a> {
         let rivalry = operation.action.rivalry(way);
         found.raced.clear();
         for &other in events[..before].iter().rev() {
-            let that = state.events[other as usize].rivalry;
+            let that = execution.event(other).rivalry;
             if crashes.is_none() && !that.depends(rivalry) {
                 continue;
             }
@@ -261,7 +263,7 @@ impl<'a> Witness<'a> {
                 continue;
             }
             let mut raced = found.raced.iter();
-            if raced.any(|&later| state.is_before(other, later)) {
+            if raced.any(|&later| execution.is_before(other, later)) {
                 continue;
             }
             if self.reverse(other, end, thread, operation, way, found) {
@@ -303,27 +305,25 @@ impl<'a> Witness<'a> {
 
     /// How many events a thread had had before its own at `end`, or at the end of the execution.
     fn index_at(&self, thread: ThreadId, end: usize) -> usize {
-        let own = self.state.events.get(end);
+        let own = self.execution.events().get(end);
         debug_assert!(own.is_none_or(|own| own.thread == thread));
-        own.map_or_else(|| self.state.thread(thread).steps, |own| own.index) as usize
+        own.map_or_else(|| self.execution.steps(thread), |own| own.index) as usize
     }
 
     /// Whether an event comes before what a thread does after so many events.
     fn is_past(&self, event: EventId, index: usize, thread: ThreadId) -> bool {
-        let state = self.state;
-        let that = &state.events[event as usize];
+        let execution = self.execution;
         let previous = index
             .checked_sub(1)
             .map(|last| self.events_of(thread)[last]);
-        let born = state.thread(thread).row_at_spawn;
-        that.thread == thread
-            || previous.is_some_and(|previous| state.is_before(event, previous))
-            || state.clocks.of(born, that.thread) > that.index
+        execution.event(event).thread == thread
+            || previous.is_some_and(|previous| execution.is_before(event, previous))
+            || execution.is_before_spawn(event, thread)
     }
 
-    /// The thread of an event, and the how manyeth of its events it is.
+    /// The thread of an event, and its index among the events of that thread.
     fn place_of(&self, event: EventId) -> (ThreadId, u32) {
-        let event = &self.state.events[event as usize];
+        let event = self.execution.event(event);
         (event.thread, event.index)
     }
 
@@ -341,27 +341,25 @@ impl<'a> Witness<'a> {
         way: Way,
         steps: &mut Vec<EventId>,
     ) -> bool {
-        let state = self.state;
+        let execution = self.execution;
         let own = self.events_of(thread).get(index).copied();
-        if !self.may_go_round(instead, own) {
+        // A thread in a spin loop is enabled again only by a change of what it has seen.
+        if own.is_some_and(|own| !execution.is_woken_without(instead, own)) {
             return false;
         }
-        let before = state.model_before(operation.object, instead);
+        let before = execution.model_before(operation.object, instead);
         // Who holds what it waits for would have to go on.
-        let keeper = state.events[instead as usize].thread;
+        let keeper = execution.event(instead).thread;
         let is_kept = before.holders().any(|holder| holder == keeper);
         if is_kept && !before.allows(thread, operation.action, way) {
             return false;
         }
-        let is_behind = |event: EventId, (thread, index): (ThreadId, u32)| {
-            let row = state.events[event as usize].row;
-            state.clocks.of(row, thread) > index
-        };
         let without = self.place_of(instead);
         let own = own.map_or(without, |own| self.place_of(own));
         steps.clear();
-        for event in instead + 1..state.events.len() as EventId {
-            if !is_behind(event, without) && !is_behind(event, own) {
+        for event in instead + 1..execution.events().len() as EventId {
+            if !execution.is_place_before(without, event) && !execution.is_place_before(own, event)
+            {
                 steps.push(event);
             }
         }
@@ -374,7 +372,7 @@ impl<'a> Witness<'a> {
                 return false;
             };
             let without = self.place_of(obstacle);
-            steps.retain(|&event| !is_behind(event, without));
+            steps.retain(|&event| !execution.is_place_before(without, event));
         }
         true
     }
@@ -388,10 +386,10 @@ impl<'a> Witness<'a> {
         thread: ThreadId,
         operation: Operation,
     ) -> Way {
-        let state = self.state;
-        let mut model = state.model_before(operation.object, instead);
+        let execution = self.execution;
+        let mut model = execution.model_before(operation.object, instead);
         for &event in steps {
-            let that = &state.events[event as usize];
+            let that = execution.event(event);
             if that.operation.object == operation.object {
                 model.perform(that.thread, that.operation.action, that.way, event);
             }
@@ -412,11 +410,10 @@ impl<'a> Witness<'a> {
     ) -> Result<(), Option<EventId>> {
         let mut was_possible = model.allows(thread, operation.action, way);
         let mut obstacle = None;
-        let on_object = |event: &&EventId| {
-            self.state.events[**event as usize].operation.object == operation.object
-        };
+        let on_object =
+            |event: &&EventId| self.execution.event(**event).operation.object == operation.object;
         for &event in steps.iter().filter(on_object) {
-            let that = &self.state.events[event as usize];
+            let that = self.execution.event(event);
             model.perform(that.thread, that.operation.action, that.way, event);
             let is_possible = model.allows(thread, operation.action, way);
             if was_possible && !is_possible {
@@ -429,27 +426,11 @@ impl<'a> Witness<'a> {
         }
         // Of several who hold it together, the first to come need not be among those who still do.
         let by_holder = |event: &&EventId| {
-            let thread = self.state.events[**event as usize].thread;
+            let thread = self.execution.event(**event).thread;
             model.holders().any(|holder| holder == thread)
         };
         let held = steps.iter().filter(on_object).rfind(by_holder).copied();
         Err(held.or(obstacle))
-    }
-
-    /// Whether a thread that went round before its event `own` would see something new in place of another event.
-    fn may_go_round(&self, instead: EventId, own: Option<EventId>) -> bool {
-        let state = self.state;
-        let Some((own, stirred)) =
-            own.and_then(|own| Some((own, state.events[own as usize].stirred.as_ref()?)))
-        else {
-            return true;
-        };
-        stirred.seen.iter().any(|sight| {
-            let changes = state.changes(sight);
-            let left = changes
-                .filter(|&event| !state.is_before(instead, event) && !state.is_before(own, event));
-            left.count() > sight.version as usize
-        })
     }
 
     /// What a step is.
@@ -457,7 +438,7 @@ impl<'a> Witness<'a> {
         match step {
             Step::Reversed => (reversal.thread, reversal.way),
             Step::Event(event) => {
-                let event = &self.state.events[event as usize];
+                let event = self.execution.event(event);
                 (event.thread, event.way)
             }
         }
@@ -507,7 +488,7 @@ impl<'a> Witness<'a> {
             };
         }
         let here = self.comes_to(reversal, rest, thread);
-        let in_common = self.state.events[reversal.at as usize].objects;
+        let in_common = self.execution.event(reversal.at).objects;
         let (operation, objects) = match (here, planned) {
             (Some(operation), _) => (operation, u32::MAX),
             (None, Some(planned)) => (planned.operation, planned.objects.min(in_common)),
@@ -523,8 +504,8 @@ impl<'a> Witness<'a> {
         for &step in rest.steps.iter() {
             let that = self.operation(reversal, step);
             let (its_thread, its_way) = self.transition(reversal, step);
-            if self.state.stops(&that, its_way, thread)
-                || here.is_some_and(|here| self.state.stops(&here, way, its_thread))
+            if self.execution.stops(&that, its_way, thread)
+                || here.is_some_and(|here| self.execution.stops(&here, way, its_thread))
             {
                 return Relation::Conflict;
             }
@@ -556,7 +537,7 @@ impl<'a> Witness<'a> {
         if ways.len() == 1 {
             return ways;
         }
-        let mut model = self.state.model_before(operation.object, reversal.at);
+        let mut model = self.execution.model_before(operation.object, reversal.at);
         let mut seen = vec![way];
         let mut see = |model: &Model| {
             ways.retain(|&way| {
@@ -571,7 +552,7 @@ impl<'a> Witness<'a> {
         let pass = |model: &mut Model, step: Step| {
             let action = self.operation(reversal, step).action;
             let (other, its_way) = self.transition(reversal, step);
-            let event = self.state.events.len() as EventId;
+            let event = self.execution.events().len() as EventId;
             model.perform(other, action, its_way, event);
         };
         let gone = |step: &&Step| !rest.steps.contains(step);
@@ -598,20 +579,19 @@ impl<'a> Witness<'a> {
         if reversed || besides.any(|other| other.0 == thread) {
             return None;
         }
-        self.state.threads.get(thread.0 as usize)?.as_ref()?;
         let own = self.events_of(thread);
         let before = own.partition_point(|&event| event < reversal.at);
         let gone = rest.gone.iter().filter(|&&other| other == thread).count();
         match own.get(before + gone) {
-            Some(&event) => Some(self.state.events[event as usize].operation),
-            None => self.state.pending(thread),
+            Some(&event) => Some(self.execution.event(event).operation),
+            None => self.execution.pending(thread),
         }
     }
 
     fn operation(&self, reversal: &Reversal, step: Step) -> Operation {
         match step {
             Step::Reversed => reversal.operation,
-            Step::Event(event) => self.state.events[event as usize].operation,
+            Step::Event(event) => self.execution.event(event).operation,
         }
     }
 
@@ -622,7 +602,7 @@ impl<'a> Witness<'a> {
         rest: &Rest<'_>,
         asked: Transition,
     ) -> Question {
-        let before = &self.state.events[..reversal.at as usize];
+        let before = &self.execution.events()[..reversal.at as usize];
         let before = before.iter().map(|event| (event.thread, event.way));
         let steps = reversal.steps.iter();
         let steps = steps.map(|&step| self.transition(reversal, step));
@@ -642,19 +622,19 @@ impl<'a> Witness<'a> {
     pub(super) fn planned(&self, reversal: &Reversal, step: Step) -> Planned {
         Planned {
             operation: self.operation(reversal, step),
-            objects: self.state.events[reversal.at as usize].objects,
+            objects: self.execution.event(reversal.at).objects,
         }
     }
 
     /// Whether a step must come before another, later one that is possible where the reversal begins.
     fn is_step_before(&self, reversal: &Reversal, one: Step, other: Step) -> bool {
         match (one, other) {
-            (Step::Event(one), Step::Event(other)) => self.state.is_before(one, other),
+            (Step::Event(one), Step::Event(other)) => self.execution.is_before(one, other),
             (Step::Event(one), Step::Reversed) => {
-                let that = &self.state.events[one as usize];
+                let that = self.execution.event(one);
                 let that = (that.thread, &that.operation, that.way);
                 let reversed = (reversal.thread, &reversal.operation, reversal.way);
-                self.state.depends(that, reversed)
+                self.execution.depends(that, reversed)
             }
             (Step::Reversed, _) => false,
         }

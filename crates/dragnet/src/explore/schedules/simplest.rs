@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use super::{Director, Executor, Finish, Reduction, Schedules, ThreadId, Transition};
 use crate::explore::limits::Gauge;
+use crate::target::threads::execution::ExecutionView;
 use crate::target::threads::model::EventId;
 use crate::target::threads::operation::Action;
-use crate::target::threads::state::State;
 
 /// An execution is looked for with so few interruptions,
 const MOST_INTERRUPTIONS: u32 = 3;
@@ -36,11 +36,11 @@ struct Retrace<'a> {
 }
 
 impl Director for Retrace<'_> {
-    fn next(&mut self, state: &State, enabled: &[Transition]) -> Option<Transition> {
+    fn next(&mut self, execution: ExecutionView<'_>, enabled: &[Transition]) -> Option<Transition> {
         let (&next, further) = self.way.split_first()?;
         self.way = further;
-        let steps_aside =
-            state.events.last().map(|event| event.operation.action) == Some(Action::Yield);
+        let last = execution.last_event();
+        let steps_aside = last.map(|event| event.operation.action) == Some(Action::Yield);
         let could_go_on = |last| enabled.iter().any(|&(thread, _)| thread == last);
         let interrupts = self
             .last
@@ -107,19 +107,15 @@ impl Schedules<'_> {
 
     /// The same without what does not lead to its end, each thread for as long as it can go on.
     fn tidied(&self, decisions: &[Transition], finish: Finish) -> Found {
-        let (found, (needed, all)) = self.retrace(decisions, |state| {
-            let last = state
-                .events
-                .len()
-                .checked_sub(1)
-                .map(|last| last as EventId);
-            let events = 0..state.events.len() as EventId;
+        let (found, (needed, all)) = self.retrace(decisions, |execution| {
+            let events = 0..execution.events().len() as EventId;
+            let last = events.end.checked_sub(1);
             let is_needed =
-                |event: &EventId| last.is_some_and(|last| state.is_before(*event, last));
+                |event: &EventId| last.is_some_and(|last| execution.is_before(*event, last));
             let needed = events.clone().filter(is_needed).collect();
             (
-                in_few_turns(state, needed),
-                in_few_turns(state, events.collect()),
+                in_few_turns(execution, needed),
+                in_few_turns(execution, events.collect()),
             )
         });
         // That a thread blocks on something real is seen again only by waiting for it again.
@@ -143,7 +139,7 @@ impl Schedules<'_> {
     pub(super) fn retrace<R: Send>(
         &self,
         decisions: &[Transition],
-        look: impl FnOnce(&State) -> R + Send,
+        look: impl FnOnce(ExecutionView<'_>) -> R + Send,
     ) -> (Found, R) {
         let run = || {
             let mut executor = Executor::new(Arc::clone(self.program));
@@ -159,16 +155,17 @@ impl Schedules<'_> {
                 positions,
                 ..
             } = retrace;
-            let state = executor.state();
-            let threads = state.order.iter().copied();
-            let waiting = threads.filter(|&thread| !state.thread(thread).ended);
+            let last = executor.last_execution();
+            let execution = last.view();
+            let threads = execution.threads().iter().copied();
+            let waiting = threads.filter(|&thread| !execution.has_ended(thread));
             let found = Found {
                 finish,
                 positions,
                 waiting: waiting.collect(),
                 interruptions,
             };
-            (found, look(&state))
+            (found, look(execution))
         };
         self.program.apart(run)
     }
@@ -182,19 +179,19 @@ impl Found {
 }
 
 /// Events of an execution in another order that comes to the same, with few changes from one thread to another.
-fn in_few_turns(state: &State, mut events: Vec<EventId>) -> Vec<Transition> {
+fn in_few_turns(execution: ExecutionView<'_>, mut events: Vec<EventId>) -> Vec<Transition> {
     let mut ordered = Vec::with_capacity(events.len());
     let mut last = None;
     while !events.is_empty() {
         let is_first = |at: usize| {
             let mut before = events[..at].iter();
-            before.all(|&other| !state.is_before(other, events[at]))
+            before.all(|&other| !execution.is_before(other, events[at]))
         };
-        let of_last = |&at: &usize| Some(state.events[events[at] as usize].thread) == last;
+        let of_last = |&at: &usize| Some(execution.event(events[at]).thread) == last;
         let mut own = (0..events.len()).filter(of_last);
         // The first of all comes before no other.
         let next = own.next().filter(|&at| is_first(at)).unwrap_or(0);
-        let event = &state.events[events.remove(next) as usize];
+        let event = execution.event(events.remove(next));
         last = Some(event.thread);
         ordered.push((event.thread, event.way));
     }

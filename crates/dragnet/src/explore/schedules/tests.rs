@@ -447,13 +447,13 @@ fn endings(
         preemptions: None,
         gauge: &gauge,
         workers,
-        watch: &|state, finish| {
+        watch: &|execution, finish| {
             assert!(
                 matches!(finish, Finish::Complete | Finish::Stuck),
                 "{finish:?}"
             );
             let complete = *finish == Finish::Complete;
-            lock(&seen).push((state.history(), complete, SEEN.get()));
+            lock(&seen).push((execution.history(), complete, SEEN.get()));
             true
         },
     };
@@ -553,8 +553,8 @@ fn traces_within(
         preemptions: Some(preemptions),
         gauge: &gauge,
         workers,
-        watch: &|state, _| {
-            lock(&seen).push(state.history());
+        watch: &|execution, _| {
+            lock(&seen).push(execution.history());
             true
         },
     };

@@ -4,6 +4,7 @@
 //! happens-before leaves unordered, and executions of one trace have the same.
 
 use super::clocks::Row;
+use super::model::EventId;
 use super::operation::{Action, Operation, Rivalry, ThreadId, Way};
 use super::spin::blocking::Stirred;
 use super::spin::detection::Effect;
@@ -23,18 +24,33 @@ pub(crate) struct Event {
     /// Its index among the events of its thread.
     pub(crate) index: u32,
     /// Its vector clock, in which it is counted itself.
-    pub(crate) row: Row,
+    pub(super) row: Row,
     /// The number of objects before it.
     pub(crate) objects: u32,
-    pub(crate) effect: Effect,
+    pub(super) effect: Effect,
     /// Why its thread was enabled, if it was in a spin loop.
-    pub(crate) stirred: Option<Box<Stirred>>,
+    pub(super) stirred: Option<Box<Stirred>>,
 }
 
 /// What an event is in every process: the hash of its thread, its index there, its way, and the number of events of each
 /// thread in its causal past.
 #[cfg(test)]
 pub(crate) type HistoricEvent = (u64, u32, u64, Vec<(u64, u32)>);
+
+impl Event {
+    /// Whether its thread was in a spin loop, and had to wait there before it.
+    #[inline]
+    pub(crate) fn was_spinning(&self) -> bool {
+        self.stirred.is_some()
+    }
+
+    /// The event that woke its thread in a spin loop, by a change of what the loop reads. `None` also where the thread was
+    /// enabled only because no other was.
+    #[inline]
+    pub(crate) fn woken_by(&self) -> Option<EventId> {
+        self.stirred.as_ref().and_then(|stirred| stirred.by)
+    }
+}
 
 impl State {
     /// A hash of the happens-before history, the same in every process.
@@ -46,7 +62,7 @@ impl State {
     }
 
     /// The summand of an event in the [fingerprint](Self::fingerprint).
-    pub(crate) fn hash_of(&self, event: &Event) -> u64 {
+    pub(super) fn hash_of(&self, event: &Event) -> u64 {
         let clock = self.clocks.row(event.row);
         let past = self
             .threads
@@ -74,7 +90,7 @@ impl State {
 
     /// The history itself, of which the [fingerprint](Self::fingerprint) is a hash.
     #[cfg(test)]
-    pub(crate) fn history(&self) -> Vec<HistoricEvent> {
+    pub(super) fn history(&self) -> Vec<HistoricEvent> {
         let known = |(thread, &count): (&Option<ThreadState>, &u32)| {
             let thread = thread.as_ref().filter(|_| count > 0)?;
             Some((thread.hash, count))

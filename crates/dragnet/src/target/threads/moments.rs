@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::describe;
+use super::execution::ExecutionView;
 use super::executor::{Director, Executor, Finish, Program, Transition};
 use super::names::Names;
 use super::operation::ThreadId;
@@ -169,7 +170,7 @@ struct Along<'a> {
 }
 
 impl Director for Along<'_> {
-    fn next(&mut self, _state: &State, enabled: &[Transition]) -> Option<Transition> {
+    fn next(&mut self, _: ExecutionView<'_>, enabled: &[Transition]) -> Option<Transition> {
         let Some(next) = self.decisions.get(self.taken) else {
             self.enabled = enabled.to_vec();
             return None;
@@ -210,8 +211,8 @@ impl Tell<'_> {
 }
 
 impl Director for Tell<'_> {
-    fn next(&mut self, state: &State, enabled: &[Transition]) -> Option<Transition> {
-        self.note(state, enabled);
+    fn next(&mut self, execution: ExecutionView<'_>, enabled: &[Transition]) -> Option<Transition> {
+        self.note(execution.state(), enabled);
         let at = self.taken.len();
         let next = match self.before.get(at) {
             Some(&next) => Some(next).filter(|next| enabled.contains(next)),
@@ -299,7 +300,7 @@ impl Moments {
         let finish = executor.run(director);
         let seen = {
             let state = executor.state();
-            self.note(&state, executor.weakly_ordered());
+            self.note(ExecutionView::new(&state), executor.weakly_ordered());
             look(&state, &finish, director)
         };
         if !world::is_spoiled() {
@@ -324,13 +325,13 @@ impl Moments {
     }
 
     /// Takes note of an execution.
-    pub(super) fn note(&self, state: &State, weakly_ordered: u64) {
-        self.went_round.fetch_or(state.went_round, Relaxed);
-        if state.gave_up.is_some() {
+    pub(super) fn note(&self, execution: ExecutionView<'_>, weakly_ordered: u64) {
+        self.went_round.fetch_or(execution.went_round(), Relaxed);
+        if execution.gave_up().is_some() {
             let mut known = self.gave_up.lock().unwrap_or_else(PoisonError::into_inner);
-            *known = state.gave_up.max(*known);
+            *known = execution.gave_up().max(*known);
         }
-        self.has_drawn.fetch_or(state.has_drawn(), Relaxed);
+        self.has_drawn.fetch_or(execution.has_drawn(), Relaxed);
         self.weakly_ordered.fetch_max(weakly_ordered, Relaxed);
     }
 

@@ -14,8 +14,8 @@ use super::state::State;
 const MODEL_INTERVAL: usize = 8;
 
 /// Something that threads share.
-pub(crate) struct Object {
-    pub(crate) model: Model,
+pub(super) struct Object {
+    pub(super) model: Model,
     /// Its model before every [`MODEL_INTERVAL`]th of its events, where models are kept.
     models: Vec<Model>,
     pub(super) versions: Versions,
@@ -23,7 +23,7 @@ pub(crate) struct Object {
     pub(super) view: u64,
     /// For each class of operations, the clock that the next operation in conflict with the class joins.
     pub(super) rows: [Option<Row>; CLASSES],
-    pub(crate) events: Vec<EventId>,
+    pub(super) events: Vec<EventId>,
     /// Accesses that are no operations: the last change, and the reads since.
     pub(super) accesses: Vec<Access>,
     /// Where it was made, if that is known.
@@ -81,7 +81,7 @@ impl State {
     }
 
     /// The model of an object before an event.
-    pub(crate) fn model_before(&self, object: ObjectId, event: EventId) -> Model {
+    pub(super) fn model_before(&self, object: ObjectId, event: EventId) -> Model {
         let object = self.object(object);
         let next = object.events.partition_point(|&other| other < event);
         if next == object.events.len() || matches!(object.model, Model::Memory) {

@@ -57,7 +57,9 @@ impl<'a> LiveRun<'a> {
 
     fn end(&mut self) {
         let moments = self.moments;
-        let executor = self.live.end(|state, weak| moments.note(state, weak));
+        let executor = self
+            .live
+            .end(|execution, weak| moments.note(execution, weak));
         if let Some(executor) = executor {
             moments.give_back(executor);
         }

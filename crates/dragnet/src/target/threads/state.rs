@@ -24,14 +24,15 @@ use super::thread_state::{Newborn, ThreadState};
 use crate::system::Failure;
 use crate::tables::number_below;
 
-/// The state of an execution. It stays when the execution is over, until the next one begins.
-pub(crate) struct State {
-    pub(crate) threads: Vec<Option<ThreadState>>,
+/// The state of an execution. It stays when the execution is over, until the next one begins; an explorer is given an
+/// [`ExecutionView`](super::execution::ExecutionView) of it.
+pub(super) struct State {
+    pub(super) threads: Vec<Option<ThreadState>>,
     /// The threads in the order in which they were spawned.
-    pub(crate) order: Vec<ThreadId>,
-    pub(crate) objects: Vec<Object>,
-    pub(crate) events: Vec<Event>,
-    pub(crate) clocks: Clocks,
+    pub(super) order: Vec<ThreadId>,
+    pub(super) objects: Vec<Object>,
+    pub(super) events: Vec<Event>,
+    pub(super) clocks: Clocks,
     /// In the order in which they were started. The first is what the check begins with.
     pub(super) hosts: Vec<Host>,
     pub(super) addresses: Addresses,
@@ -44,9 +45,9 @@ pub(crate) struct State {
     /// A thread that is about to wait in a loop that may end by itself.
     pub(super) wonders: Option<ThreadId>,
     /// Whether a thread had to wait because it went round without seeing anything new.
-    pub(crate) went_round: bool,
+    pub(super) went_round: bool,
     /// Where a thread had to wait in a loop that ends by itself, and for how many turns it would have had to be followed.
-    pub(crate) gave_up: Option<GaveUp>,
+    pub(super) gave_up: Option<GaveUp>,
     /// How often a thread that goes round has changed what others see who do.
     pub(super) disturbances: u32,
     /// Whether one of them changed an atomic value.
@@ -68,7 +69,7 @@ pub(crate) struct State {
     /// Who comes after which accesses of whom by something that is not seen.
     pub(super) learnt_of: Vec<(ThreadId, ThreadId, u32)>,
     /// Whether it mattered who dropped the last owner of a value.
-    pub(crate) last_drop_matters: bool,
+    pub(super) last_drop_matters: bool,
     /// The object before which a thread is held, in a directed execution, and whether another is held there too.
     pub(super) held_before: Option<usize>,
     pub(super) both_held: bool,
@@ -165,7 +166,7 @@ impl State {
         self.both_held = false;
     }
 
-    pub(crate) fn thread(&self, thread: ThreadId) -> &ThreadState {
+    pub(super) fn thread(&self, thread: ThreadId) -> &ThreadState {
         let found = self.threads.get(thread.0 as usize);
         found.and_then(Option::as_ref).expect("it was spawned")
     }
@@ -175,47 +176,22 @@ impl State {
         found.and_then(Option::as_mut).expect("it was spawned")
     }
 
-    pub(crate) fn object(&self, object: ObjectId) -> &Object {
+    pub(super) fn object(&self, object: ObjectId) -> &Object {
         &self.objects[object.0 as usize]
     }
 
     /// The operation that a thread has come to, if it is there at all.
-    pub(crate) fn pending(&self, thread: ThreadId) -> Option<Operation> {
+    pub(super) fn pending(&self, thread: ThreadId) -> Option<Operation> {
         let found = self.threads.get(thread.0 as usize)?;
         found.as_ref()?.pending
     }
 
     /// The process that an operation stops, if it stops one.
-    pub(crate) fn crashed_by(&self, operation: &Operation, way: Way) -> Option<ProcessId> {
+    pub(super) fn crashed_by(&self, operation: &Operation, way: Way) -> Option<ProcessId> {
         match (operation.action, &self.object(operation.object).model) {
             (Action::Crash, Model::Process { id, .. }) if way != Ways::TOO_LATE => Some(*id),
             _ => None,
         }
-    }
-
-    /// Whether an operation stops a thread for good. What it would do next cannot come after it, so it matters to all that
-    /// the thread does.
-    pub(crate) fn stops(&self, operation: &Operation, way: Way, thread: ThreadId) -> bool {
-        let Some(process) = self.crashed_by(operation, way) else {
-            return false;
-        };
-        let thread = self.threads.get(thread.0 as usize);
-        // Of a thread that is not here nothing is known.
-        thread
-            .and_then(Option::as_ref)
-            .is_none_or(|thread| thread.process == process)
-    }
-
-    /// Whether it matters which of two operations of different threads comes first.
-    pub(crate) fn depends(
-        &self,
-        (thread, operation, way): (ThreadId, &Operation, Way),
-        (other, others, others_way): (ThreadId, &Operation, Way),
-    ) -> bool {
-        let (action, others_action) = (operation.action, others.action);
-        operation.object == others.object && action.depends(way, others_action, others_way)
-            || self.stops(operation, way, other)
-            || self.stops(others, others_way, thread)
     }
 
     /// A thread comes to something while it drops a value whose last owner it was. That comes after the drops of all other
@@ -245,24 +221,6 @@ impl State {
             let that = &self.events[event as usize];
             !that.operation.action.drops_an_owner() || self.clocks.of(row, that.thread) > that.index
         })
-    }
-
-    /// Whether an event dropped the last owner of a value, and something came of that.
-    pub(crate) fn is_last_drop(&self, event: EventId) -> bool {
-        let this = &self.events[event as usize];
-        if !this.operation.action.drops_an_owner() {
-            return false;
-        }
-        let before = self.model_before(this.operation.object, event);
-        before.is_last_owned()
-    }
-
-    /// Whether a thread that is about to drop an owner is about to drop the last one because of the last event.
-    pub(crate) fn has_become_last(&self, last: &Event, pending: &Operation) -> bool {
-        last.operation.object == pending.object
-            && last.operation.action.drops_an_owner()
-            && pending.action.drops_an_owner()
-            && self.object(pending.object).model.is_last_owned()
     }
 
     /// A value that still has owners, and how many.
@@ -298,22 +256,6 @@ impl State {
                 .iter()
                 .filter(|other| knows(other))
                 .any(spawned_later)
-    }
-
-    /// Whether a thread has drawn a random number.
-    pub(crate) fn has_drawn(&self) -> bool {
-        self.threads.iter().flatten().any(|thread| thread.drawn > 0)
-    }
-
-    /// How many objects there are.
-    pub(crate) fn objects(&self) -> usize {
-        self.objects.len()
-    }
-
-    /// Whether an event comes before another one, or is that.
-    pub(crate) fn is_before(&self, one: EventId, other: EventId) -> bool {
-        let one = &self.events[one as usize];
-        self.clocks.of(self.events[other as usize].row, one.thread) > one.index
     }
 
     /// It is as late for a thread as it was for all that comes before its last event.

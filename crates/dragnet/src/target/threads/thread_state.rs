@@ -17,23 +17,23 @@ use crate::system::{ComponentId, Task};
 use crate::trace::{GOLDEN, scatter};
 
 /// A thread, as far as an execution has brought it.
-pub(crate) struct ThreadState {
+pub(super) struct ThreadState {
     /// Identifies it in every process.
     pub(super) hash: u64,
     pub(super) name: Option<String>,
     pub(super) object: ObjectId,
-    pub(crate) process: ProcessId,
+    pub(super) process: ProcessId,
     /// The operation that it has come to.
     pub(super) pending: Option<Operation>,
     /// The operation that was pending when its process crashed, and the crash.
-    pub(crate) cut_off: Option<(Operation, EventId)>,
+    pub(super) cut_off: Option<(Operation, EventId)>,
     /// The number of its events.
-    pub(crate) steps: u32,
+    pub(super) steps: u32,
     /// Its clock: that of its last event, or else of its spawn.
     pub(super) row: Row,
     /// Its clock when it was spawned.
-    pub(crate) row_at_spawn: Row,
-    pub(crate) ended: bool,
+    pub(super) row_at_spawn: Row,
+    pub(super) ended: bool,
     /// Whether it unwinds because of a panic, as far as is known.
     pub(super) panicking: bool,
     /// The thread that has spawned it, and its index among the children of that.

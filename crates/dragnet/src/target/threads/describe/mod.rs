@@ -8,6 +8,7 @@ use std::panic::Location;
 
 pub(super) use network::address;
 
+use super::execution::ExecutionView;
 use super::model::{EventId, GONE, MOVED, Model};
 use super::names::Names;
 use super::object::Object;
@@ -57,9 +58,11 @@ fn ordinal(number: usize) -> String {
 }
 
 /// Where the two threads are that have done most of the last events: the place that came up most often for each.
-pub(crate) fn most_frequent_places(state: &State) -> [Option<&'static Location<'static>>; 2] {
+pub(crate) fn most_frequent_places(
+    execution: ExecutionView<'_>,
+) -> [Option<&'static Location<'static>>; 2] {
     let mut places: HashMap<ThreadId, HashMap<_, u32>> = HashMap::new();
-    for event in state.events.iter().rev().take(1_000) {
+    for event in execution.events().iter().rev().take(1_000) {
         let at = event.operation.at;
         if !is_own(at) {
             *places

@@ -1,11 +1,8 @@
 //! Which threads are enabled, and in which ways.
 
-use std::ptr;
-
 use super::super::operation::{Action, Operation, ThreadId, Way, Ways};
 use super::super::state::State;
 use super::executor::Taken;
-use crate::trace::GOLDEN;
 
 /// Decisions that were taken in an earlier execution, to be taken again.
 #[derive(Default)]
@@ -89,18 +86,6 @@ impl State {
         if let Some(next) = next {
             self.ways_of(next, ways, enabled);
         }
-    }
-
-    /// A hash of what all threads have come to, the same in every execution that takes the same decisions.
-    pub(crate) fn come_to(&self) -> u64 {
-        let pending = self.order.iter().filter_map(|&thread| {
-            let pending = self.pending(thread)?;
-            let who = u64::from(thread.0) << 32 | u64::from(pending.object.0);
-            let at = ptr::from_ref(pending.at) as u64;
-            let spread = (who ^ at.rotate_left(16)).wrapping_mul(GOLDEN);
-            Some(spread ^ spread >> 29)
-        });
-        pending.fold(0, u64::wrapping_add)
     }
 
     /// The ways in which a thread can go on, but for its patience.

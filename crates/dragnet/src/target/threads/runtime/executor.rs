@@ -1,5 +1,6 @@
 //! Runs a program again and again, each time as a director says.
 
+use std::cell::Ref;
 use std::panic::Location;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -10,6 +11,7 @@ use corosensei::stack::DefaultStack;
 use corosensei::{Coroutine, CoroutineResult};
 
 use super::super::data_race::{DataRaces, Scrutiny, Suspicion};
+use super::super::execution::{ExecutionView, LastExecution};
 use super::super::moments::lost;
 use super::super::names::Names;
 use super::super::operation::{Operation, ThreadId, Way};
@@ -118,7 +120,7 @@ pub(crate) type Transition = (ThreadId, Way);
 /// Who decides which thread goes on.
 pub(crate) trait Director {
     /// One of the transitions in `enabled`, or `None` to leave the execution there.
-    fn next(&mut self, state: &State, enabled: &[Transition]) -> Option<Transition>;
+    fn next(&mut self, execution: ExecutionView<'_>, enabled: &[Transition]) -> Option<Transition>;
 
     /// What this one begins with, put into `taken`. Nobody is asked before that is done.
     fn begun(&mut self, taken: &mut Vec<Taken>) {
@@ -292,8 +294,13 @@ impl Executor {
         threads.any(|&thread| state.thread(thread).panicking)
     }
 
-    /// What the last execution consisted of.
-    pub(crate) fn state(&self) -> std::cell::Ref<'_, State> {
+    /// The last execution.
+    pub(crate) fn last_execution(&self) -> LastExecution<'_> {
+        LastExecution::new(self.state())
+    }
+
+    /// The state of the last execution.
+    pub(in super::super) fn state(&self) -> Ref<'_, State> {
         self.world.state().borrow()
     }
 
@@ -633,7 +640,8 @@ impl Executor {
                 if let Some(finish) = finish {
                     return finish;
                 }
-                let Some((thread, way)) = director.next(&state, &self.enabled) else {
+                let Some((thread, way)) = director.next(ExecutionView::new(&state), &self.enabled)
+                else {
                     return Finish::Left;
                 };
                 debug_assert!(self.enabled.contains(&(thread, way)));

@@ -10,8 +10,8 @@ use std::thread::JoinHandle;
 use tracing::dispatcher::{self, Dispatch};
 
 use super::super::describe;
+use super::super::execution::ExecutionView;
 use super::super::operation::{Action, ThreadId};
-use super::super::state::State;
 use super::executor::{Course, Executor, Finish, Left, Program, Taken, Transition};
 use super::world;
 use crate::system::{Failure, Task};
@@ -136,9 +136,12 @@ impl Live {
         }
     }
 
-    /// Takes the execution apart, and gives the executor back if it can run others on this OS thread. `note` is shown what the
-    /// execution consisted of, and how many of its operations were judged as if they were sequentially consistent.
-    pub(in super::super) fn end(&mut self, note: impl FnOnce(&State, u64)) -> Option<Executor> {
+    /// Takes the execution apart, and gives the executor back if it can run others on this OS thread. `note` is shown the
+    /// execution, and how many of its operations were judged as if they were sequentially consistent.
+    pub(in super::super) fn end(
+        &mut self,
+        note: impl FnOnce(ExecutionView<'_>, u64),
+    ) -> Option<Executor> {
         let (mut resumed, is_here) = match std::mem::replace(&mut self.place, Place::Nowhere) {
             Place::Nowhere => return None,
             Place::Here(resumed) => (*resumed, true),
@@ -146,7 +149,7 @@ impl Live {
         };
         resumed.set_aside();
         let Resumed { executor, .. } = resumed;
-        note(&executor.state(), executor.weakly_ordered());
+        note(executor.last_execution().view(), executor.weakly_ordered());
         (is_here && !world::is_spoiled()).then_some(executor)
     }
 }

@@ -22,11 +22,11 @@ const MOST_DISTURBANCES: u32 = 2_000;
 
 /// A thread that went round goes on.
 #[derive(Clone)]
-pub(crate) struct Stirred {
+pub(in super::super) struct Stirred {
     /// What it had seen.
-    pub(crate) seen: Rc<[Sight]>,
+    pub(in super::super) seen: Rc<[Sight]>,
     /// The first event to change any of that, unless it goes on only because nobody else can.
-    pub(crate) by: Option<EventId>,
+    pub(in super::super) by: Option<EventId>,
 }
 
 /// Where a loop begins that has an end of its own, and the turns after which it comes to it.
@@ -59,7 +59,7 @@ impl State {
     }
 
     /// Whether a thread has gone round and would see nothing new if it did so again.
-    pub(crate) fn goes_round(&self, thread: ThreadId, pending: &Operation) -> bool {
+    pub(in super::super) fn goes_round(&self, thread: ThreadId, pending: &Operation) -> bool {
         let round = &self.thread(thread).round;
         let is_same = |seen: &Sight| {
             let object = self.object(seen.operation.object);
@@ -170,13 +170,6 @@ impl State {
         let alters = |event: &EventId| self.events[*event as usize].effect.alters(sight.aspect);
         let mut changes = object.events.iter().copied().rev().filter(alters);
         changes.nth(since as usize)
-    }
-
-    /// All events that have changed what somebody has seen, also before that.
-    pub(crate) fn changes(&self, sight: &Sight) -> impl Iterator<Item = EventId> {
-        let aspect = sight.aspect;
-        let events = self.object(sight.operation.object).events.iter().copied();
-        events.filter(move |&event| self.events[event as usize].effect.alters(aspect))
     }
 
     /// Takes note of what an operation is to the round of its thread.
