@@ -112,6 +112,15 @@ pub trait Run<S: System> {
         None
     }
 
+    /// Has the program's own code be executed for each step from here on, also where what comes of it is known.
+    fn execute_steps(&mut self) {}
+
+    /// The facts about the program, in a fixed order, that decide which events are enabled along the run. It has found them
+    /// out, or was [given](System::replay) them.
+    fn facts(&self) -> Vec<String> {
+        Vec::new()
+    }
+
     /// How many steps were taken a second time, to go back or because something had to be known before the next one.
     fn repeated_steps(&self) -> u64 {
         0
@@ -134,6 +143,7 @@ pub(crate) struct StateRun<'a, S: System> {
     events: Vec<S::Event>,
     are_listed: bool,
     has_failed: bool,
+    executes: bool,
     repeated: u64,
 }
 
@@ -149,6 +159,7 @@ impl<'a, S: System> StateRun<'a, S> {
             events: Vec::new(),
             are_listed: false,
             has_failed: false,
+            executes: false,
             repeated: 0,
         })
     }
@@ -185,6 +196,9 @@ impl<S: System> Run<S> for StateRun<'_, S> {
 
     fn take(&mut self, position: usize) -> Result<(), Failure> {
         self.list()?;
+        if self.executes {
+            self.system.execute(&self.state, &self.events[position]);
+        }
         let next = guarded::next(self.system, &self.state, &self.events[position]);
         self.positions.push(position);
         match next {
@@ -252,6 +266,10 @@ impl<S: System> Run<S> for StateRun<'_, S> {
     ) -> Result<bool, Failure> {
         self.take(position)?;
         Ok(true)
+    }
+
+    fn execute_steps(&mut self) {
+        self.executes = true;
     }
 
     fn repeated_steps(&self) -> u64 {

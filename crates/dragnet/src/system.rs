@@ -122,12 +122,21 @@ pub trait System: Send + Sync {
         Ok(Box::new(StateRun::new(self, start)?))
     }
 
-    /// Takes steps from `start`, each the position of an event among those enabled, as far as there are such events: each
-    /// event with the state after it, or how the program fails. Only a system whose states are expensive does this in one
-    /// go.
-    #[doc(hidden)]
-    fn follow(&self, _start: &Self::State, _positions: &[usize]) -> Option<Vec<Followed<Self>>> {
-        None
+    /// A run along an execution that is known, by which it is printed, shortened and replayed: its states are those of this
+    /// system, and not of a copy.
+    ///
+    /// Which events are enabled may depend on facts about the program that a search has found out: that a loop ends by
+    /// itself, say. A run that is given `facts` knows these and no others, and finds out what else it needs; in the end
+    /// [`Run::facts`] are all that its execution takes, in whichever process. Without, it knows all that is known here.
+    fn replay(
+        &self,
+        start: &Self::State,
+        _facts: Option<&[String]>,
+    ) -> Result<Box<dyn Run<Self> + '_>, Failure>
+    where
+        Self: Sized,
+    {
+        Ok(Box::new(StateRun::new(self, start)?))
     }
 
     /// Whether states consist of parts that the system itself compares by equality, and are told apart by nothing else.
@@ -141,18 +150,6 @@ pub trait System: Send + Sync {
     fn coarse_hash(&self) -> Option<CoarseHash> {
         None
     }
-
-    /// The part of what an exploration has learnt of the program that decides which events are enabled along an execution,
-    /// for [`recall`](System::recall) in another process. It follows from the execution alone, which is given by positions as
-    /// in [`follow`](System::follow).
-    #[doc(hidden)]
-    fn lessons(&self, _positions: &[usize]) -> Vec<String> {
-        Vec::new()
-    }
-
-    /// Takes up the lessons of an exploration before its executions are followed.
-    #[doc(hidden)]
-    fn recall(&self, _lessons: &[String]) {}
 
     /// A hint that the successors of `state` will be asked for shortly: a system can have the memory that this takes on
     /// its way by then.
@@ -207,9 +204,9 @@ pub trait System: Send + Sync {
         Step::of_change(debug(event), before, after)
     }
 
-    /// Runs the program's own code for `event` once more, for whoever watches: breakpoints are hit and what it prints is
-    /// seen.
-    fn reenact(&self, state: &Self::State, event: &Self::Event) {
+    /// Executes the program's own code for `event`, also where its outcome is known already: breakpoints are hit, and what it
+    /// prints is seen. A [run](Run::execute_steps) asks for it before each step that somebody watches.
+    fn execute(&self, state: &Self::State, event: &Self::Event) {
         let _ = self.next(state, event);
     }
 
@@ -225,20 +222,11 @@ pub trait System: Send + Sync {
         false
     }
 
-    /// Whether [`reenact`](System::reenact) runs everything from the start, and not only the code for one event.
-    fn reenacts_from_the_start(&self) -> bool {
-        false
-    }
-
     /// A start state as a person wants to read it in front of a counterexample: one line a component.
     fn introduce(&self, state: &Self::State) -> Vec<String> {
         vec![debug(state)]
     }
 }
-
-/// An event, and the state after it, or how the program fails.
-#[doc(hidden)]
-pub type Followed<S> = (<S as System>::Event, Result<<S as System>::State, Failure>);
 
 /// What one event leads to.
 #[derive(Clone, Debug, PartialEq, Eq)]

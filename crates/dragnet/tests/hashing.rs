@@ -78,7 +78,12 @@ fn a_node_state_that_hashes_only_a_part_of_itself_is_never_said_to_hold() {
                 .threads(threads)
                 .run();
             let reason = reason(&verdict);
-            for part in ["Ballot", "`Hash` leaves out", "votes: 0", "votes: 1"] {
+            // Which two are met first on random walks depends on how they are drawn.
+            let of_both: &[&str] = match engine.is_random() {
+                true => &["one      Ballot { term: 2", "other    Ballot { term: 2"],
+                false => &["votes: 0", "votes: 1"],
+            };
+            for part in [&["Ballot", "`Hash` leaves out"], of_both].concat() {
                 assert!(reason.contains(part), "{engine:?}, {threads}: {reason}");
             }
         }

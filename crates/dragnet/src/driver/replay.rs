@@ -38,7 +38,7 @@ pub(crate) fn check_or_replay<T: Target>(checked: Check<T>) -> Verdict {
         );
         return run(&prepared, &Control::default());
     }
-    match reenact(&prepared, &trace) {
+    match execute_steps(&prepared, &trace) {
         Ok(verdict) => verdict,
         Err(error) => panic!("{error}"),
     }
@@ -106,17 +106,17 @@ fn follow<T: Target>(
     }
     let changed = |at: String, what: String| ReplayError::Changed { at, what };
     let system = &prepared.system;
-    system.recall(&trace.lessons);
     let path = Path {
         start: trace.start,
         events: trace.steps.iter().map(|step| step.event).collect(),
     };
-    let execution = Execution::as_far_as_it_fits(system, &path).ok_or_else(|| {
-        changed(
-            "at the start".to_owned(),
-            "there is no such initial state".to_owned(),
-        )
-    })?;
+    let execution =
+        Execution::as_far_as_it_fits(system, &path, Some(&trace.facts)).ok_or_else(|| {
+            changed(
+                "at the start".to_owned(),
+                "there is no such initial state".to_owned(),
+            )
+        })?;
     if system.fingerprint(&execution.start, Key::default()) != trace.fingerprint {
         return Err(changed(
             "at the start".to_owned(),
@@ -171,7 +171,8 @@ fn follow<T: Target>(
             format!("`{}` is not violated any more", trace.property),
         )
     })?;
-    let violation = violation(prepared, &path, &wrong, false, path.events.len());
+    let length = path.events.len();
+    let violation = violation(prepared, &path, &wrong, Some(&execution), false, length);
     if violation.property != trace.property {
         return Err(changed(
             "at the end".to_owned(),
@@ -201,8 +202,8 @@ fn complaint<S: System>(space: &Space<'_, S>, execution: &Execution<S>) -> Optio
     }
 }
 
-/// Replays a trace inside a test: each step is printed and its code runs once more, this time for whoever watches.
-fn reenact<T: Target>(prepared: &Prepared<T>, trace: &Trace) -> Result<Verdict, ReplayError> {
+/// Replays a trace inside a test: each step is printed and its code is executed once more, this time for whoever watches.
+fn execute_steps<T: Target>(prepared: &Prepared<T>, trace: &Trace) -> Result<Verdict, ReplayError> {
     let began = Instant::now();
     let (execution, violation) = follow_under_watch(prepared, trace)?;
     // From here on the program runs for whoever watches, also where it does not return.
@@ -216,17 +217,20 @@ fn reenact<T: Target>(prepared: &Prepared<T>, trace: &Trace) -> Result<Verdict, 
         trace.steps.len(),
         trace.system
     );
-    let mut before = &execution.start;
+    let mut run = prepared.system.replay(&execution.start, Some(&trace.facts));
+    if let Ok(run) = &mut run {
+        run.execute_steps();
+    }
     for (number, (step, told)) in execution.steps.iter().zip(told).enumerate() {
         let mut text = String::new();
         told.render(number + 1, 2, Style::plain(), &mut text);
         print!("{text}");
-        let last = number + 1 == execution.steps.len();
-        if last || !prepared.system.reenacts_from_the_start() {
-            prepared.system.reenact(before, &step.event);
+        if let Ok(run) = &mut run {
+            // A failure is the last step, and told.
+            let _ = run.take(step.position);
         }
-        before = step.after.as_ref().unwrap_or(before);
     }
+    drop(run);
     Ok(Verdict {
         system: prepared.name.clone(),
         outcome: Outcome::Violated(Box::new(violation)),

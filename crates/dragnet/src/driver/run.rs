@@ -254,11 +254,11 @@ pub(super) fn run<T: Target>(prepared: &Prepared<T>, control: &Control) -> Verdi
     let began = Instant::now();
     let done = prepared.under_watch(control, began, move |prepared, gauge, delivery| {
         let searched = search(prepared, gauge);
-        let outcome = outcome(prepared, &searched);
+        let (outcome, execution) = outcome(prepared, &searched);
         let state = prepared
             .options
             .keep_state
-            .then(|| last_state(prepared, &outcome));
+            .then(|| last_state(prepared, execution));
         delivery.deliver(verdict(
             prepared,
             &searched,
@@ -376,17 +376,12 @@ fn verdict<T: Target>(
 }
 
 /// The last state of a counterexample, or the first state where there is none.
-fn last_state<T: Target>(prepared: &Prepared<T>, outcome: &Outcome) -> Option<SavedState> {
-    let path = match outcome {
-        Outcome::Violated(violation) => violation.counterexample.as_ref().map(|found| Path {
-            start: found.trace.start,
-            events: found.trace.steps.iter().map(|step| step.event).collect(),
-        }),
-        _ => None,
-    };
-    let path = path.unwrap_or_else(|| Path::starting(0));
-    let execution = Execution::along(&prepared.system, &path)?;
-    saved_states(prepared, &execution).pop()
+fn last_state<T: Target>(
+    prepared: &Prepared<T>,
+    execution: Option<Execution<T::System>>,
+) -> Option<SavedState> {
+    let begun = || Execution::along(&prepared.system, &Path::starting(0), None);
+    saved_states(prepared, &execution.or_else(begun)?).pop()
 }
 
 /// The states of an execution, as files have them.
@@ -403,49 +398,66 @@ pub(super) fn saved_states<T: Target>(
         .collect()
 }
 
-fn outcome<T: Target>(prepared: &Prepared<T>, searched: &Searched) -> Outcome {
-    let explored = &searched.explored;
-    if let Some((path, wrong)) = &explored.found {
-        if let Wrong::Failed(failure) | Wrong::Panicked(_, failure) = wrong
-            && !failure.kind().is_violation()
-        {
-            return Outcome::Inconclusive(match searched.gauge.cut() {
-                // A step was given up in which the checker or the program went on and on.
-                Some(cut) => format!(
-                    "{}: {}",
-                    why(LeftOut::Cut(cut), &prepared.options),
-                    failure.message()
-                ),
-                None => failure.message().to_owned(),
-            });
-        }
-        prepared.note_found(wrong);
-        if !happens_again(&prepared.space(), path, wrong) {
-            return Outcome::Inconclusive(NOT_DETERMINISTIC.to_owned());
-        }
-        let (found_length, path, shortest) = match searched.engine {
-            EngineName::Breadth => (path.events.len(), path.clone(), true),
-            // What is simplest has been looked for, or nothing else is run.
-            _ if searched.schedules.is_some() || !prepared.shortens() => {
-                (path.events.len(), path.clone(), false)
-            }
-            _ => {
-                let (space, gauge) = (prepared.space(), &searched.gauge);
-                let exact = prepared.options.exact;
-                let (short, shortest) = shorten::shorten(&space, path.clone(), wrong, exact, gauge);
-                (path.events.len(), short, shortest)
-            }
+/// What a search has come to, and the execution of the counterexample, if there is one.
+fn outcome<T: Target>(
+    prepared: &Prepared<T>,
+    searched: &Searched,
+) -> (Outcome, Option<Execution<T::System>>) {
+    let Some((path, wrong)) = &searched.explored.found else {
+        return (outcome_of_a_search_in_vain(prepared, searched), None);
+    };
+    if let Wrong::Failed(failure) | Wrong::Panicked(_, failure) = wrong
+        && !failure.kind().is_violation()
+    {
+        let why = match searched.gauge.cut() {
+            // A step was given up in which the checker or the program went on and on.
+            Some(cut) => format!(
+                "{}: {}",
+                why(LeftOut::Cut(cut), &prepared.options),
+                failure.message()
+            ),
+            None => failure.message().to_owned(),
         };
-        // A shorter one may lie behind a state that was taken for another.
-        let shortest = shortest && searched.coarse_hash.is_none();
-        return Outcome::Violated(Box::new(violation(
-            prepared,
-            &path,
-            wrong,
-            shortest,
-            found_length,
-        )));
+        return (Outcome::Inconclusive(why), None);
     }
+    prepared.note_found(wrong);
+    let mut execution = retrace(prepared, path, wrong);
+    // Where there are no steps, there may not even be a state.
+    if execution.is_none() && !path.events.is_empty() {
+        return (Outcome::Inconclusive(NOT_DETERMINISTIC.to_owned()), None);
+    }
+    let found_length = path.events.len();
+    let mut shortest = searched.engine == EngineName::Breadth;
+    let mut short = path.clone();
+    // What is simplest has been looked for where schedules were explored, or nothing else is run.
+    if !shortest
+        && searched.schedules.is_none()
+        && prepared.shortens()
+        && let Some(found) = &execution
+    {
+        let exact = prepared.options.exact;
+        (short, shortest) = shorten::shorten(
+            &prepared.space(),
+            path,
+            found,
+            wrong,
+            exact,
+            &searched.gauge,
+        );
+        if short != *path {
+            execution = retrace(prepared, &short, wrong);
+        }
+    }
+    // A shorter one may lie behind a state that was taken for another.
+    let shortest = shortest && searched.coarse_hash.is_none();
+    let found = execution.as_ref();
+    let violation = violation(prepared, &short, wrong, found, shortest, found_length);
+    (Outcome::Violated(Box::new(violation)), execution)
+}
+
+/// What is said of a search that has found nothing.
+fn outcome_of_a_search_in_vain<T: Target>(prepared: &Prepared<T>, searched: &Searched) -> Outcome {
+    let explored = &searched.explored;
     let left_out = explored
         .left_out
         .map(|left_out| why(left_out, &prepared.options));
@@ -477,16 +489,38 @@ const NOT_LOST_AGAIN: &str = "a step did not return, or took the process with it
 const NOT_DETERMINISTIC: &str = "a violation was met that did not come again on the same way: \
                                  the system is not deterministic";
 
-/// Whether a path still leads to what is wrong.
-fn happens_again<S: System>(space: &Space<'_, S>, path: &Path, wrong: &Wrong) -> bool {
+/// The execution along a path, if it still leads to what is wrong.
+///
+/// It is run by itself at first, so that the facts about the program that it takes are known: how many facts the workers of a
+/// search have found out, and in which order, differs from run to run.
+fn retrace<T: Target>(
+    prepared: &Prepared<T>,
+    path: &Path,
+    wrong: &Wrong,
+) -> Option<Execution<T::System>> {
+    let along = |facts| Execution::along(&prepared.system, path, facts);
     if path.events.is_empty() {
-        // Perhaps there is not even a state to look at.
-        return true;
+        return along(None);
     }
-    let execution = Execution::along(space.system, path);
-    execution.is_some_and(|execution| match execution.last() {
-        None => matches!(wrong, Wrong::Failed(_)),
-        Some(state) => space.shows(state, None, wrong),
+    let space = prepared.space();
+    let shows = |execution: &Execution<T::System>, failure: Option<&Failure>| {
+        execution.last().map_or_else(
+            || failure.is_none_or(|failure| execution.failure() == Some(failure)),
+            |state| space.shows(state, None, wrong),
+        )
+    };
+    let failure = match wrong {
+        Wrong::Failed(failure) => Some(failure),
+        _ => None,
+    };
+    let by_itself = along(Some(&[])).filter(|execution| {
+        (execution.last().is_some() || failure.is_some()) && shows(execution, failure)
+    });
+    // It may take facts that were found out along other executions.
+    by_itself.or_else(|| {
+        along(None).filter(|execution| {
+            (execution.last().is_some() || failure.is_some()) && shows(execution, None)
+        })
     })
 }
 
@@ -532,11 +566,11 @@ fn why(left_out: LeftOut, options: &Options) -> String {
     }
 }
 
-/// A violation without its counterexample; `last` is the state in which it shows, where that is known.
+/// A violation without its counterexample, at the end of an execution where that is known.
 fn undescribed_violation<T: Target>(
     prepared: &Prepared<T>,
     wrong: &Wrong,
-    last: Option<&<T::System as System>::State>,
+    execution: Option<&Execution<T::System>>,
 ) -> Violation {
     let system = &prepared.system;
     let (property, kind) = match wrong {
@@ -559,7 +593,9 @@ fn undescribed_violation<T: Target>(
             let names = panics::catch(|| system.components()).unwrap_or_default();
             let waiting = waiting.iter().map(|id| Waiting {
                 who: names.get(id.0).cloned().unwrap_or_else(|| id.to_string()),
-                what: last.and_then(|state| panics::catch(|| system.awaits(state, *id)).ok()?),
+                what: execution
+                    .and_then(|execution| execution.awaits(*id))
+                    .map(str::to_owned),
             });
             (
                 prepared.properties.name(*property).to_owned(),
@@ -582,20 +618,19 @@ pub(super) fn violation<T: Target>(
     prepared: &Prepared<T>,
     path: &Path,
     wrong: &Wrong,
+    execution: Option<&Execution<T::System>>,
     shortest: bool,
     found_length: usize,
 ) -> Violation {
     let system = &prepared.system;
-    let execution = Execution::along(system, path);
-    let last = execution.as_ref().and_then(Execution::last);
-    let mut violation = undescribed_violation(prepared, wrong, last);
+    let mut violation = undescribed_violation(prepared, wrong, execution);
     let (described, ending) = (violation.describe(), violation.ending());
     violation.counterexample = execution.map(|execution| {
         let mut trace = Trace::new(prepared.name.clone(), violation.property.clone(), described);
         trace.start = path.start;
         trace.from.clone_from(&prepared.from);
-        trace.lessons = system.lessons(&path.events);
-        record(system, &execution, &mut trace);
+        trace.facts.clone_from(&execution.facts);
+        record(system, execution, &mut trace);
         let steps = trace.steps.iter().filter(|_| system.has_lanes());
         let mut lanes: Vec<String> = Vec::new();
         for step in steps {
@@ -630,12 +665,13 @@ fn record<S: System>(system: &S, execution: &Execution<S>, trace: &mut Trace) {
         trace.steps.push(TraceStep {
             event: step.position,
             fingerprint: after.map(|state| system.fingerprint(state, Key::default())),
-            step: panics::catch(|| system.explain(before, &step.event, after)).unwrap_or_else(
-                |failure| Step {
+            step: step.described.clone().unwrap_or_else(|| {
+                let explained = panics::catch(|| system.explain(before, &step.event, after));
+                explained.unwrap_or_else(|failure| Step {
                     action: undescribed(&failure),
                     ..Step::default()
-                },
-            ),
+                })
+            }),
         });
         before = after.unwrap_or(before);
     }

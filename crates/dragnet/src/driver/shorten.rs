@@ -8,7 +8,8 @@ use crate::explore::breadth;
 use crate::explore::limits::Gauge;
 use crate::explore::path::{Execution, Path, Wrong};
 use crate::explore::visited::{Exact, Fingerprints};
-use crate::explore::walk::{LeftOut, Space, examined};
+use crate::explore::walk::{LeftOut, Space, examine};
+use crate::run::Run;
 use crate::system::System;
 use crate::tables::{Domain, Pair};
 
@@ -22,17 +23,15 @@ const STEPS: usize = 3_000_000;
 /// The search that `outer` belongs to may have to end: then what there is by then is short enough.
 pub(super) fn shorten<S: System>(
     space: &Space<'_, S>,
-    path: Path,
+    path: &Path,
+    execution: &Execution<S>,
     wrong: &Wrong,
     exact: bool,
     outer: &Gauge,
 ) -> (Path, bool) {
-    let Some(execution) = Execution::along(space.system, &path) else {
-        return (path, false);
-    };
-    let events: Vec<S::Event> = execution.steps.into_iter().map(|step| step.event).collect();
-    let mut best = path;
-    let mut kept = events;
+    let events = execution.steps.iter().map(|step| step.event.clone());
+    let mut kept: Vec<S::Event> = events.collect();
+    let mut best = path.clone();
     let mut block = (kept.len() / 2).max(1);
     let mut steps = 0;
     loop {
@@ -41,10 +40,10 @@ pub(super) fn shorten<S: System>(
             steps += kept.len();
             let from = at.saturating_sub(block);
             let without: Vec<S::Event> = kept[..from].iter().chain(&kept[at..]).cloned().collect();
-            if let Some((path, taken)) = retake(space, best.start, &without, wrong)
+            if let Some((events, taken)) = retake(space, &execution.start, &without, wrong)
                 && taken.len() < kept.len()
             {
-                best = path;
+                best.events = events;
                 at = from.min(taken.len());
                 kept = taken;
             } else {
@@ -60,50 +59,56 @@ pub(super) fn shorten<S: System>(
 }
 
 /// Takes `events` in order as far as they are enabled, until something is wrong, which must be the same complaint: a search
-/// ends at the first, and so does a replay.
+/// ends at the first, and so does a replay. The positions of those that were taken, and the events themselves.
 fn retake<S: System>(
     space: &Space<'_, S>,
-    start: usize,
+    start: &S::State,
     events: &[S::Event],
     wrong: &Wrong,
-) -> Option<(Path, Vec<S::Event>)> {
-    let initial = space.initial().ok()?;
-    let mut state = initial.into_iter().find(|(index, _)| *index == start)?.1;
-    let mut path = Path {
-        start,
-        events: Vec::new(),
-    };
+) -> Option<(Vec<usize>, Vec<S::Event>)> {
+    let mut run = space.system.replay(start, None).ok()?;
     let mut taken = Vec::new();
-    let mut enabled = Vec::new();
-    let mut found = space.judge(&state);
+    let mut found = space.judge(run.state());
     for event in events {
-        enabled.clear();
-        found = found.or_else(|| space.events(&state, &mut enabled));
+        found = found.or_else(|| ending(space, &mut *run));
         if found.is_some() {
             break;
         }
+        let enabled = run.events().ok()?;
         let Some(position) = enabled.iter().position(|known| known == event) else {
             continue;
         };
-        let Some(successor) = space.take(&state, &enabled[position]) else {
-            continue;
+        let taking = run.take(position);
+        let holds = match taking {
+            Ok(()) => space.holds(&*run),
+            Err(failure) => Err(failure),
         };
-        path.events.push(position);
-        taken.push(enabled[position].clone());
-        found = match examined(space.system, successor) {
+        if holds == Ok(false) {
+            run.back_to(run.steps() - 1).ok()?;
+            continue;
+        }
+        taken.push(event.clone());
+        found = match holds.and_then(|_| examine(space.system, run.state())) {
             Err(failure) => Some(Wrong::Failed(failure)),
-            Ok(next) => {
-                state = next;
+            Ok(()) => {
+                let state = run.state();
                 // An `Eq` or `Clone` that panics is met only by a search that compares or copies the state.
-                let compare = || space.copy_and_compare(&state).err().map(Wrong::Failed);
+                let compare = || space.copy_and_compare(state).err().map(Wrong::Failed);
                 let compare = || compare().filter(|failure| failure.same_kind(wrong));
-                space.judge(&state).or_else(compare)
+                space.judge(state).or_else(compare)
             }
         };
     }
-    enabled.clear();
-    let found = found.or_else(|| space.events(&state, &mut enabled))?;
-    found.same_kind(wrong).then_some((path, taken))
+    let found = found.or_else(|| ending(space, &mut *run))?;
+    found.same_kind(wrong).then(|| (run.positions(), taken))
+}
+
+/// What is wrong with there being no events but those that are enabled in a run.
+fn ending<S: System>(space: &Space<'_, S>, run: &mut dyn Run<S>) -> Option<Wrong> {
+    match run.events() {
+        Err(failure) => Some(Wrong::Failed(failure)),
+        Ok(_) => space.is_stuck(run),
+    }
 }
 
 fn search<S: System>(

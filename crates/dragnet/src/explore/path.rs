@@ -7,8 +7,9 @@ use std::hash::Hash;
 use super::walk::{Space, examined};
 use crate::guarded::{initial, list_events, next};
 use crate::panics;
-use crate::system::{ComponentId, Failure, Followed, System};
-use crate::trace::Fingerprint;
+use crate::run::Run;
+use crate::system::{ComponentId, Failure, System};
+use crate::trace::{Fingerprint, Step};
 
 /// An execution: an initial state, then at each step the position of the event taken among those enabled.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -111,10 +112,14 @@ impl Finding {
     }
 }
 
-/// An execution with its events and states.
+/// An execution with its events and states, and all that is needed to print it: the program is not run again for that.
 pub(crate) struct Execution<S: System> {
     pub(crate) start: S::State,
     pub(crate) steps: Vec<ExecutionStep<S>>,
+    /// Where nothing makes progress in the last state, what each component that waits there waits for.
+    awaited: Vec<(ComponentId, Option<String>)>,
+    /// The facts about the program that it takes.
+    pub(crate) facts: Vec<String>,
 }
 
 pub(crate) struct ExecutionStep<S: System> {
@@ -122,6 +127,8 @@ pub(crate) struct ExecutionStep<S: System> {
     pub(crate) event: S::Event,
     /// The state after it, or how the program failed.
     pub(crate) after: Result<S::State, Failure>,
+    /// The step as a person wants to read it, where its run has described it.
+    pub(crate) described: Option<Step>,
 }
 
 /// How often the search for an execution through given fingerprints backtracks before it gives up. Fingerprints that
@@ -129,33 +136,67 @@ pub(crate) struct ExecutionStep<S: System> {
 const BACKTRACKS: u32 = 10_000;
 
 impl<S: System> Execution<S> {
-    /// Takes the steps of `path` in `system`. `None` if the path does not fit.
-    pub(crate) fn along(system: &S, path: &Path) -> Option<Self> {
-        let execution = Self::as_far_as_it_fits(system, path)?;
+    /// Takes the steps of `path` in `system`, given `facts` as [`System::replay`] is. `None` if the path does not fit.
+    pub(crate) fn along(system: &S, path: &Path, facts: Option<&[String]>) -> Option<Self> {
+        let execution = Self::as_far_as_it_fits(system, path, facts)?;
         (execution.steps.len() == path.events.len()).then_some(execution)
     }
 
     /// The same up to where the path does not fit. `None` if there is no such initial state.
-    pub(crate) fn as_far_as_it_fits(system: &S, path: &Path) -> Option<Self> {
+    pub(crate) fn as_far_as_it_fits(
+        system: &S,
+        path: &Path,
+        facts: Option<&[String]>,
+    ) -> Option<Self> {
         let initial = panics::catch(|| initial(system)).ok()?;
         let start = initial.into_iter().nth(path.start)?;
         let start = examined(system, Ok(start)).ok()?;
-        let followed = system.follow(&start, &path.events);
-        let followed = followed.unwrap_or_else(|| follow(system, &start, &path.events));
-        let mut steps = Vec::with_capacity(followed.len());
-        for (&position, (event, after)) in path.events.iter().zip(followed) {
+        let mut run = system.replay(&start, facts).ok()?;
+        run.describe_steps();
+        let mut steps: Vec<ExecutionStep<S>> = Vec::with_capacity(path.events.len());
+        for &position in &path.events {
+            let event = run.events().ok().and_then(|events| events.get(position));
+            let Some(event) = event.cloned() else { break };
+            let taken = run.take(position);
+            let copied = || panics::catch_in::<S::State, _>("Clone", || run.state().clone());
+            let after = taken.and_then(|()| copied());
             let after = examined(system, after);
             let fails = after.is_err();
             steps.push(ExecutionStep {
                 position,
                 event,
                 after,
+                described: run.described(),
             });
             if fails {
                 break;
             }
         }
-        Some(Self { start, steps })
+        let fails = steps.last().is_some_and(|step| step.after.is_err());
+        let awaited = match fails {
+            true => Vec::new(),
+            false => awaited(&mut *run),
+        };
+        let facts = run.facts();
+        drop(run);
+        Some(Self {
+            start,
+            steps,
+            awaited,
+            facts,
+        })
+    }
+
+    /// What a component that waits in the last state waits for.
+    pub(crate) fn awaits(&self, component: ComponentId) -> Option<&str> {
+        let mut awaited = self.awaited.iter();
+        let (_, what) = awaited.find(|(known, _)| *known == component)?;
+        what.as_deref()
+    }
+
+    /// How the last step failed, if it did.
+    pub(crate) fn failure(&self) -> Option<&Failure> {
+        self.steps.last()?.after.as_ref().err()
     }
 
     /// The last state, unless the last step failed.
@@ -228,23 +269,17 @@ impl<S: System> Execution<S> {
     }
 }
 
-/// Takes steps from `start`, as far as the positions fit.
-fn follow<S: System>(system: &S, start: &S::State, positions: &[usize]) -> Vec<Followed<S>> {
-    let mut followed: Vec<Followed<S>> = Vec::with_capacity(positions.len());
-    let mut events = Vec::new();
-    for &position in positions {
-        let last = followed.last().map(|(_, after)| after);
-        let Ok(before) = last.map_or(Ok(start), Result::as_ref) else {
-            break;
-        };
-        events.clear();
-        list_events(system, before, &mut events);
-        let Some(event) = events.get(position) else {
-            break;
-        };
-        followed.push((event.clone(), next(system, before, event)));
+/// What each component that waits waits for, where nothing makes progress any more.
+fn awaited<S: System>(run: &mut dyn Run<S>) -> Vec<(ComponentId, Option<String>)> {
+    if run.makes_progress() != Ok(false) {
+        return Vec::new();
     }
-    followed
+    let waiting = panics::catch(|| run.system().waiting(run.state())).unwrap_or_default();
+    let awaited = waiting.into_iter().map(|component| {
+        let what = panics::catch(|| run.awaits(component));
+        (component, what.ok().flatten())
+    });
+    awaited.collect()
 }
 
 /// Takes back the last step of a way, whose state leads nowhere.

@@ -57,6 +57,11 @@ impl<T> Arena<T> {
         id as u32
     }
 
+    /// How many items there are.
+    pub(crate) fn len(&self) -> usize {
+        self.len.load(Ordering::Relaxed)
+    }
+
     /// The item with this number, which `push` returned.
     #[inline]
     pub(crate) fn get(&self, id: u32) -> &T {

@@ -43,9 +43,9 @@ pub struct Trace {
     /// The state that the exploration started in, where that is not the beginning.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from: Option<SavedState>,
-    /// What the exploration had learnt that decides which events are enabled.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub lessons: Vec<String>,
+    /// The facts about the program that decide which events are enabled.
+    #[serde(default, alias = "lessons", skip_serializing_if = "Vec::is_empty")]
+    pub facts: Vec<String>,
     /// Which of the initial states it starts in.
     pub start: usize,
     /// The fingerprint of that state.
@@ -119,7 +119,7 @@ impl Trace {
             property,
             violation,
             from: None,
-            lessons: Vec::new(),
+            facts: Vec::new(),
             start: 0,
             fingerprint: Fingerprint(0),
             steps: Vec::new(),

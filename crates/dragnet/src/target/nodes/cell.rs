@@ -112,6 +112,10 @@ impl Cells {
         }
     }
 
+    pub(super) fn len(&self) -> usize {
+        self.cells.len()
+    }
+
     #[inline]
     pub(super) fn get(&self, id: u32) -> &Cell {
         self.cells.get(id)

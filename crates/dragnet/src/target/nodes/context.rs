@@ -9,6 +9,7 @@ use super::{NodeId, Timer};
 use crate::panics;
 use crate::step_guard;
 use crate::system::{Failure, FailureKind};
+use crate::trace::{GOLDEN, scatter};
 
 /// The hands of a handler: it sends, sets timers, chooses, asserts and records through this.
 ///
@@ -42,6 +43,8 @@ pub struct Context<M> {
     chosen: usize,
     /// What to choose first, in a run that repeats an earlier one.
     repeat: Vec<usize>,
+    /// What else is chosen follows from this, in a run for choices that are drawn.
+    draw: Option<u64>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -74,6 +77,7 @@ impl<M> Context<M> {
             choices: Vec::new(),
             chosen: 0,
             repeat: Vec::new(),
+            draw: None,
         }
     }
 
@@ -81,6 +85,13 @@ impl<M> Context<M> {
     pub(super) fn choosing(me: NodeId, nodes: usize, choices: &[usize]) -> Self {
         let mut cx = Self::new(me, nodes);
         cx.repeat = choices.to_vec();
+        cx
+    }
+
+    /// A context in which what `choose` returns follows from `draw`.
+    pub(super) fn drawing(me: NodeId, nodes: usize, draw: u64) -> Self {
+        let mut cx = Self::new(me, nodes);
+        cx.draw = Some(draw);
         cx
     }
 
@@ -203,7 +214,12 @@ impl<M> Context<M> {
                 choice.taken
             }
             None => {
-                let taken = self.repeat.get(at).copied().unwrap_or(0);
+                let drawn = |draw: &mut u64| {
+                    *draw = draw.wrapping_add(GOLDEN);
+                    ((u128::from(scatter(*draw)) * options as u128) >> 64) as usize
+                };
+                let given = self.repeat.get(at).copied();
+                let taken = given.or_else(|| self.draw.as_mut().map(drawn)).unwrap_or(0);
                 self.choices.push(Choice { taken, options });
                 taken
             }
@@ -250,6 +266,7 @@ impl<M> Context<M> {
             choices,
             chosen,
             repeat,
+            draw,
         } = self;
         swap(timers, &mut other.timers);
         swap(observations, &mut other.observations);
@@ -257,6 +274,7 @@ impl<M> Context<M> {
         swap(choices, &mut other.choices);
         swap(chosen, &mut other.chosen);
         swap(repeat, &mut other.repeat);
+        swap(draw, &mut other.draw);
     }
 
     /// What `choose` is to return in this run, as far as that is given.

@@ -21,6 +21,7 @@ use super::inbox::{self, Envelopes, Inboxes};
 use super::local::{Envelope, Input, Life, Local};
 use super::network::{Network, Order};
 use super::row::Row;
+use super::run::Runs;
 use super::saved::{Codec, Departure};
 use super::{InFlight, Node, NodeId, Snapshot, Timer};
 use crate::coarse_hash::CoarseHash;
@@ -29,18 +30,19 @@ use crate::panics;
 use crate::step_guard;
 use crate::sterile;
 use crate::system::{Failure, FailureKind};
-use crate::tables::{Arena, FlatTable, Interner};
+use crate::tables::{Arena, Domain, FlatTable, Interner};
 use crate::target::parts::Sent;
 use crate::target::{NodeWork, Setting, Watch};
 use crate::trace::{Fingerprint, Key, bind, scatter};
 
 /// A cluster, ready to be explored.
 pub struct Nodes<N: Node> {
-    pub(super) nodes: Vec<N>,
-    pub(super) names: Vec<String>,
-    pub(super) network: Network<N::Msg>,
-    pub(super) workloads: Vec<Workload<N::Msg>>,
-    pub(super) timer_budgets: Vec<(Timer, u32)>,
+    /// What the cluster consists of is shared with the tables of its [runs](super::run).
+    pub(super) nodes: Arc<[N]>,
+    pub(super) names: Arc<[String]>,
+    pub(super) network: Arc<Network<N::Msg>>,
+    pub(super) workloads: Arc<[Workload<N::Msg>]>,
+    pub(super) timer_budgets: Arc<[(Timer, u32)]>,
     pub(super) codec: Option<Codec<N>>,
     departure: Option<Departure<N>>,
     pub(super) faults: Faults,
@@ -62,9 +64,10 @@ pub struct Nodes<N: Node> {
     nothing: Arc<[Sent]>,
     pub(super) handler_runs: AtomicU64,
     /// Some local state or message was told apart by a digest.
-    digested: AtomicBool,
+    pub(super) digested: AtomicBool,
     /// For each node, the inputs with which it crashes and restarts.
     pub(super) crash_inputs: Vec<(u32, u32)>,
+    pub(super) runs: Runs<N>,
 }
 
 /// A local state of a node, with what follows from it alone. Its hash is bound to the node.
@@ -132,6 +135,24 @@ pub(super) struct OutcomeSet<M> {
     pub(super) idle: bool,
 }
 
+impl<M> OutcomeSet<M> {
+    /// Whether the handler chose nothing, so that there is one outcome.
+    fn is_single(&self) -> bool {
+        match &*self.outcomes {
+            [one] => one.rest.as_ref().is_none_or(|rest| rest.choices.is_empty()),
+            _ => false,
+        }
+    }
+}
+
+/// What one run of a handler came to.
+pub(super) enum Drawn<M> {
+    /// The only outcome, by its number among those that are memoised.
+    Known(u32),
+    /// One of several.
+    Once(OutcomeSet<M>),
+}
+
 pub(super) struct Outcome<M> {
     pub(super) local: u32,
     pub(super) sent: Arc<[Sent]>,
@@ -186,7 +207,7 @@ impl<N: Node> Nodes<N> {
         // ordered one: there, deliveries that change nothing are always taken.
         let skips_idle =
             watch == Watch::NodeStates && network.order == Order::Any && !network.is_limited();
-        let mut system = Self {
+        let system = Self {
             slots: (0..2 * nodes.len() + 1)
                 .map(|slot| scatter(key.0 ^ scatter(slot as u64 + 1)))
                 .collect(),
@@ -200,11 +221,11 @@ impl<N: Node> Nodes<N> {
             nothing: Arc::default(),
             handler_runs: AtomicU64::new(0),
             digested: AtomicBool::new(false),
-            nodes,
-            names,
-            network,
-            workloads,
-            timer_budgets,
+            nodes: nodes.into(),
+            names: names.into(),
+            network: Arc::new(network),
+            workloads: workloads.into(),
+            timer_budgets: timer_budgets.into(),
             codec,
             departure,
             has_faults: !faults.is_none(),
@@ -213,15 +234,53 @@ impl<N: Node> Nodes<N> {
             determinism,
             key,
             crash_inputs: Vec::new(),
+            runs: Runs::new(),
         };
-        system.crash_inputs = (0..system.nodes.len())
+        system.with_crash_inputs()
+    }
+
+    /// The same cluster with empty tables, which one OS thread at a time uses.
+    pub(super) fn with_empty_tables(&self) -> Self {
+        let domain = &Domain::new(1);
+        let system = Self {
+            slots: self.slots.clone(),
+            locals: Interner::new(domain),
+            inputs: Interner::new(domain),
+            inboxes: Inboxes::new(self.network.order, domain),
+            cells: Cells::new(domain),
+            environments: Interner::new(domain),
+            outcomes: Arena::new(),
+            memo: FlatTable::small(domain),
+            nothing: Arc::clone(&self.nothing),
+            handler_runs: AtomicU64::new(0),
+            digested: AtomicBool::new(false),
+            nodes: Arc::clone(&self.nodes),
+            names: Arc::clone(&self.names),
+            network: Arc::clone(&self.network),
+            workloads: Arc::clone(&self.workloads),
+            timer_budgets: Arc::clone(&self.timer_budgets),
+            codec: None,
+            departure: None,
+            has_faults: self.has_faults,
+            faults: self.faults,
+            skips_idle: self.skips_idle,
+            determinism: self.determinism,
+            key: self.key,
+            crash_inputs: Vec::new(),
+            runs: Runs::within_a_run(),
+        };
+        system.with_crash_inputs()
+    }
+
+    fn with_crash_inputs(mut self) -> Self {
+        self.crash_inputs = (0..self.nodes.len())
             .map(|node| {
-                let crash = system.intern_input(Input::Crash(NodeId(node)));
-                let restart = system.intern_input(Input::Restart(NodeId(node)));
+                let crash = self.intern_input(Input::Crash(NodeId(node)));
+                let restart = self.intern_input(Input::Restart(NodeId(node)));
                 (crash, restart)
             })
             .collect();
-        system
+        self
     }
 
     pub(super) fn len(&self) -> usize {
@@ -264,7 +323,7 @@ impl<N: Node> Nodes<N> {
     /// What there was to do so far.
     pub(crate) fn work(&self) -> NodeWork {
         NodeWork {
-            local_states: self.locals.len() as u64,
+            local_states: self.runs.local_states().max(self.locals.len() as u64),
             handler_runs: self.handler_runs.load(Ordering::Relaxed),
             skips_idle: self.skips_idle,
             digested: self.digested.load(Ordering::Relaxed),
@@ -316,10 +375,9 @@ impl<N: Node> Nodes<N> {
             or_raise(panics::catch_in::<N::State, _>("Drop", || drop(item)));
             return known;
         }
-        let (id, _) = or_raise(panics::catch_in::<N::State, _>("Eq", || {
-            self.locals.intern(item, hash)
-        }));
-        id
+        or_raise(panics::catch_in::<N::State, _>("Eq", || {
+            intern_compared(&self.locals, item, hash)
+        }))
     }
 
     /// The hash of a state or an input, in which `T` is what the program itself hashes; takes note when a digest is part of
@@ -353,10 +411,9 @@ impl<N: Node> Nodes<N> {
             classes,
             guarded: AtomicBool::new(false),
         };
-        let (id, _) = or_raise(panics::catch_in::<N::Msg, _>("Eq", || {
-            self.inputs.intern(item, hash)
-        }));
-        id
+        or_raise(panics::catch_in::<N::Msg, _>("Eq", || {
+            intern_compared(&self.inputs, item, hash)
+        }))
     }
 
     pub(super) fn intern_environment(&self, environment: Environment) -> u32 {
@@ -367,7 +424,7 @@ impl<N: Node> Nodes<N> {
     /// What `input` can do to a node in `local`: looked up, or found out by running the handler.
     #[inline]
     pub(super) fn outcomes_of(&self, local: u32, input: u32) -> u32 {
-        let key = scatter((u64::from(local) << 32 | u64::from(input)).wrapping_add(1));
+        let key = memo_key(local, input);
         match self.memo.get(key) {
             Some(known) => (known - 1) as u32,
             None => self.run_handler(local, input, key),
@@ -376,7 +433,6 @@ impl<N: Node> Nodes<N> {
 
     #[cold]
     fn run_handler(&self, local: u32, input: u32, key: u64) -> u32 {
-        let node = self.input(input).node().0;
         let before = &self.locals.get(local).local;
         let runs = self.run_for_each_choice(before, self.input(input));
         let ran = runs.len() as u64;
@@ -384,7 +440,68 @@ impl<N: Node> Nodes<N> {
         let again = self
             .must_guard(input, key)
             .then(|| self.run_for_each_choice(before, self.input(input)));
-        // `Hash`, `Eq` and `Drop` of states and messages, and the classes of the network, are part of the step.
+        let outcomes = self.outcomes_of_runs(local, input, runs, again);
+        self.memoise(key, outcomes)
+    }
+
+    fn memoise(&self, key: u64, outcomes: OutcomeSet<N::Msg>) -> u32 {
+        let id = self.outcomes.push(outcomes);
+        (self.memo.settle(key, u64::from(id) + 1) - 1) as u32
+    }
+
+    /// What `input` does to a node in `local`, where its handler chooses what follows from `draw`: looked up, or found out by
+    /// running the handler once.
+    pub(super) fn draw_outcome(&self, local: u32, input: u32, draw: u64) -> Drawn<N::Msg> {
+        let key = memo_key(local, input);
+        // Where there are several outcomes, which one it is must not depend on whether they are known.
+        if let Some(known) = self.memo.get(key) {
+            let id = (known - 1) as u32;
+            if self.outcomes.get(id).is_single() {
+                return Drawn::Known(id);
+            }
+        }
+        let before = &self.locals.get(local).local;
+        let happened = self.input(input);
+        let mut cx = Context::drawing(happened.node(), self.nodes.len(), draw);
+        let after = self.handle_within_limits(before, happened, &mut cx);
+        self.handler_runs.fetch_add(1, Ordering::Relaxed);
+        let again = self.must_guard_run().then(|| {
+            let choices: Vec<usize> = cx.choices_taken().collect();
+            let mut cx = Context::choosing(happened.node(), self.nodes.len(), &choices);
+            let after = self.handle_within_limits(before, happened, &mut cx);
+            vec![(after, cx)]
+        });
+        let outcomes = self.outcomes_of_runs(local, input, vec![(after, cx)], again);
+        match outcomes.is_single() {
+            true => Drawn::Known(self.memoise(key, outcomes)),
+            false => Drawn::Once(outcomes),
+        }
+    }
+
+    /// Whether a handler that a run has run is run a second time: often at first, then seldom. To run it again can take long,
+    /// where its state has to be made anew for that.
+    fn must_guard_run(&self) -> bool {
+        match self.determinism {
+            Determinism::Off => false,
+            Determinism::Always => true,
+            Determinism::Sample => {
+                let ran = self.handler_runs.load(Ordering::Relaxed);
+                ran < 256 || ran.is_multiple_of(256)
+            }
+        }
+    }
+
+    /// The outcomes of the runs of a handler, which are part of the step as far as code of the program is concerned: `Hash`,
+    /// `Eq` and `Drop` of states and messages, and the classes of the network.
+    fn outcomes_of_runs(
+        &self,
+        local: u32,
+        input: u32,
+        runs: Vec<Run<N::State, N::Msg>>,
+        again: Option<Vec<Run<N::State, N::Msg>>>,
+    ) -> OutcomeSet<N::Msg> {
+        let node = self.input(input).node().0;
+        let before = &self.locals.get(local).local;
         let step = HandlerStep {
             system: self,
             node: NodeId(node),
@@ -404,8 +521,7 @@ impl<N: Node> Nodes<N> {
                 false,
             )
         });
-        let id = self.outcomes.push(OutcomeSet { outcomes, idle });
-        (self.memo.settle(key, u64::from(id) + 1) - 1) as u32
+        OutcomeSet { outcomes, idle }
     }
 
     /// The outcomes of the runs of a handler, and whether all of them change nothing. Where the handler was run `again`, it
@@ -480,18 +596,29 @@ impl<N: Node> Nodes<N> {
                     )
                 });
             }
-            let after = self.handle(before, input, &mut cx);
-            if let Some(failure) = cx
-                .failure
-                .take_if(|failure| failure.kind() == FailureKind::Limit)
-            {
-                let (node, happening) = (self.name(input.node()), self.happening(input));
-                panics::limit(format!("{node} {happening}: {}", failure.message()));
-            }
+            let after = self.handle_within_limits(before, input, &mut cx);
             next = cx.next_combination();
             runs.push((after, cx));
         }
         runs
+    }
+
+    /// Runs a handler; a limit of the checker that it meets is raised, with the step named.
+    fn handle_within_limits(
+        &self,
+        before: &Local<N::State>,
+        input: &Input<N::Msg>,
+        cx: &mut Context<N::Msg>,
+    ) -> Option<Local<N::State>> {
+        let after = self.handle(before, input, cx);
+        if let Some(failure) = cx
+            .failure
+            .take_if(|failure| failure.kind() == FailureKind::Limit)
+        {
+            let (node, happening) = (self.name(input.node()), self.happening(input));
+            panics::limit(format!("{node} {happening}: {}", failure.message()));
+        }
+        after
     }
 
     /// Whether the handler is run a second time: for each input at first, then for one state in sixteen.
@@ -824,6 +951,23 @@ impl<N: Node> Envelopes for Nodes<N> {
                     < class.capacity
         })
     }
+}
+
+/// The number of an item, which is compared to itself where it is new: so an `Eq` that panics does so in whichever tables a
+/// state or message is interned first.
+fn intern_compared<T: Eq>(items: &Interner<T>, item: T, hash: u64) -> u32 {
+    let (id, is_new) = items.intern(item, hash);
+    if is_new {
+        let (item, same) = (items.get(id), items.get(id));
+        // Only that it returns matters.
+        let _ = std::hint::black_box(item == same);
+    }
+    id
+}
+
+/// The key of what an input can do to a local state.
+fn memo_key(local: u32, input: u32) -> u64 {
+    scatter((u64::from(local) << 32 | u64::from(input)).wrapping_add(1))
 }
 
 /// What came of it, or the failure raised to whoever runs the step.

@@ -64,6 +64,11 @@ impl Inboxes {
             .map(|at| (at, envelopes[at]))
     }
 
+    /// The inbox with these envelopes, which are sorted already.
+    pub(super) fn of(&self, envelopes: &[u32], all: &impl Envelopes) -> u32 {
+        self.intern(envelopes.iter(), all)
+    }
+
     /// The inbox without the envelope at `at`.
     pub(super) fn without(&self, inbox: u32, at: usize, all: &impl Envelopes) -> u32 {
         let (before, rest) = self.envelopes(inbox).split_at(at);

@@ -20,6 +20,7 @@ mod parts;
 #[cfg(test)]
 mod reference;
 mod row;
+mod run;
 mod saved;
 mod snapshot;
 mod steps;

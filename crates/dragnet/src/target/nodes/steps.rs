@@ -9,9 +9,11 @@ use super::inbox::{Envelopes, Inboxes};
 use super::local::Input;
 use super::network::Order;
 use super::row::Row;
+use super::run::NodeRun;
 use super::{Context, Node, NodeId};
 use crate::coarse_hash::CoarseHash;
 use crate::panics;
+use crate::run::Run;
 use crate::step_guard;
 use crate::system::{ComponentId, EventKind, Failure, Successor, System, Task};
 use crate::tables::prefetch;
@@ -56,6 +58,21 @@ impl PartialEq for NodeEvent {
 
 impl Eq for NodeEvent {}
 
+impl NodeEvent {
+    /// What an input does to a node, whatever its handler chooses.
+    pub(super) fn of_input(kind: Kind, node: usize, input: u32) -> Self {
+        Self {
+            kind,
+            node: node as u8,
+            at: 0,
+            choice: 0,
+            number: 0,
+            input,
+            outcomes: 0,
+        }
+    }
+}
+
 impl<N: Node> Nodes<N> {
     #[inline]
     fn set_cell(row: &mut Row, node: usize, Replacement { cell, delta }: Replacement) {
@@ -69,7 +86,7 @@ impl<N: Node> Nodes<N> {
         Self::set_cell(row, node, self.cells.replace(old, new));
     }
 
-    fn set_environment(&self, row: &mut Row, environment: Environment) {
+    pub(super) fn set_environment(&self, row: &mut Row, environment: Environment) {
         let new = self.intern_environment(environment);
         let bound = |id| bind(self.environments.hash(id), self.slots[ENVIRONMENT]);
         row.sum = row
@@ -153,13 +170,17 @@ impl<N: Node> Nodes<N> {
         self.cells.replace(row.cell(node), after)
     }
 
-    /// The row after a fault whose node ends with `inbox`.
-    fn suffer(&self, row: &mut Row, event: &NodeEvent, inbox: u32) -> Result<(), Failure> {
-        let outcome = self.outcome_of(event);
+    /// Makes of a row that after an outcome for a node, which ends with `inbox`.
+    pub(super) fn settle(
+        &self,
+        row: &mut Row,
+        node: usize,
+        outcome: &Outcome<N::Msg>,
+        inbox: u32,
+    ) -> Result<(), Failure> {
         if outcome.fails() {
             return Err(Self::failure_of(outcome));
         }
-        let node = usize::from(event.node);
         let old = row.cell(node);
         let new = self.find_cell(node, outcome.local, inbox);
         Self::set_cell(row, node, self.cells.replace(old, new));
@@ -172,6 +193,28 @@ impl<N: Node> Nodes<N> {
         let rest = outcome.rest.as_ref();
         rest.and_then(|rest| rest.failure.clone())
             .expect("it fails")
+    }
+
+    /// What is enabled that a node does itself in a row, or that is delivered to it. No handler is run for that: what a
+    /// delivery does, and whether it does anything, is open.
+    pub(super) fn open_tasks(&self, row: &Row, node: usize, out: &mut Vec<NodeEvent>) {
+        let cell = self.cell(row, node);
+        let item = self.locals.get(cell.local);
+        let mut push = |kind, at, input| {
+            self.keep_places(at, input);
+            out.push(NodeEvent {
+                at: short(at),
+                ..NodeEvent::of_input(kind, node, input)
+            });
+        };
+        for (at, &input) in item.own.iter().enumerate() {
+            push(Kind::Own, at, input);
+        }
+        if item.local.is_up() {
+            for (at, input) in self.inboxes.heads(cell.inbox, self) {
+                push(Kind::Deliver, at, input);
+            }
+        }
     }
 
     #[inline]
@@ -224,7 +267,7 @@ impl<N: Node> Nodes<N> {
     }
 
     /// Gives up at an input of a node whose place an event cannot hold.
-    fn keep_places(&self, at: usize, input: u32) {
+    pub(super) fn keep_places(&self, at: usize, input: u32) {
         if u16::try_from(at).is_err() {
             let input = self.input(input);
             let receiver = self.name(input.node());
@@ -258,14 +301,14 @@ impl<N: Node> Nodes<N> {
         }
     }
 
-    fn push_input(
+    /// Lists a fault that runs a handler, for each of its outcomes.
+    fn push_outcomes(
         &self,
-        kind: Kind,
-        node: usize,
-        input: u32,
-        outcomes: u32,
+        row: &Row,
+        (kind, node, input): (Kind, usize, u32),
         out: &mut Vec<NodeEvent>,
     ) {
+        let outcomes = self.outcomes_of(self.cell(row, node).local, input);
         for choice in 0..self.outcomes.get(outcomes).outcomes.len() {
             out.push(NodeEvent {
                 kind,
@@ -279,7 +322,15 @@ impl<N: Node> Nodes<N> {
         }
     }
 
-    fn push_faults(&self, row: &Row, environment: &Environment, out: &mut Vec<NodeEvent>) {
+    /// Lists the faults that are enabled. Crashes and restarts, which run handlers, are listed by `push_handled`: of so many
+    /// of a node with an input.
+    pub(super) fn push_faults(
+        &self,
+        row: &Row,
+        out: &mut Vec<NodeEvent>,
+        mut push_handled: impl FnMut(Kind, usize, u32, &mut Vec<NodeEvent>),
+    ) {
+        let environment = self.environment(row);
         let plain = |kind, node: usize, at: usize, input| NodeEvent {
             kind,
             node: node as u8,
@@ -301,15 +352,12 @@ impl<N: Node> Nodes<N> {
             }
         }
         for (node, &(crash, restart)) in self.crash_inputs.iter().enumerate() {
-            let local = self.cell(row, node).local;
             if self.local(row, node).is_up() {
                 if environment.allows(FaultKind::Crash) {
-                    let outcomes = self.outcomes_of(local, crash);
-                    self.push_input(Kind::Crash, node, crash, outcomes, out);
+                    push_handled(Kind::Crash, node, crash, out);
                 }
             } else if environment.allows(FaultKind::Restart) {
-                let outcomes = self.outcomes_of(local, restart);
-                self.push_input(Kind::Restart, node, restart, outcomes, out);
+                push_handled(Kind::Restart, node, restart, out);
             }
         }
         if environment.cut.is_some() {
@@ -388,7 +436,9 @@ impl<N: Node> System for Nodes<N> {
             out.extend(moves.map(|step| self.event(node, cell, step)));
         }
         if self.has_faults {
-            self.push_faults(row, self.environment(row), out);
+            self.push_faults(row, out, |kind, node, input, out| {
+                self.push_outcomes(row, (kind, node, input), out);
+            });
         }
     }
 
@@ -421,7 +471,9 @@ impl<N: Node> System for Nodes<N> {
         }
         if self.has_faults {
             scratch.clear();
-            self.push_faults(row, self.environment(row), scratch);
+            self.push_faults(row, scratch, |kind, node, input, out| {
+                self.push_outcomes(row, (kind, node, input), out);
+            });
             out.extend(scratch.iter().enumerate().map(|(fault, event)| Successor {
                 position: position + fault,
                 next: self.next(row, event),
@@ -462,11 +514,11 @@ impl<N: Node> System for Nodes<N> {
                     Order::Any => cell.inbox,
                     Order::PerLink => Inboxes::EMPTY,
                 };
-                self.suffer(&mut next, event, inbox)?;
+                self.settle(&mut next, node, self.outcome_of(event), inbox)?;
                 self.set_environment(&mut next, spend(FaultKind::Crash));
             }
             Kind::Restart => {
-                self.suffer(&mut next, event, cell.inbox)?;
+                self.settle(&mut next, node, self.outcome_of(event), cell.inbox)?;
                 self.set_environment(&mut next, spend(FaultKind::Restart));
             }
             Kind::Partition => {
@@ -502,8 +554,12 @@ impl<N: Node> System for Nodes<N> {
         Fingerprint(finish(sum))
     }
 
+    fn run(&self, start: &Row) -> Result<Box<dyn Run<Self> + '_>, Failure> {
+        Ok(Box::new(NodeRun::new(self, start)?))
+    }
+
     fn coarse_hash(&self) -> Option<CoarseHash> {
-        self.unequal_parts()
+        self.unequal_parts().or_else(|| self.runs.coarse_hash())
     }
 
     fn kind(&self, _row: &Row, event: &NodeEvent) -> EventKind {
@@ -556,14 +612,14 @@ impl<N: Node> System for Nodes<N> {
     }
 
     fn components(&self) -> Vec<String> {
-        self.names.clone()
+        self.names.to_vec()
     }
 
     fn explain(&self, before: &Row, event: &NodeEvent, after: Option<&Row>) -> Step {
         self.tell(before, event, after)
     }
 
-    fn reenact(&self, row: &Row, event: &NodeEvent) {
+    fn execute(&self, row: &Row, event: &NodeEvent) {
         if matches!(
             event.kind,
             Kind::Own | Kind::Deliver | Kind::Crash | Kind::Restart

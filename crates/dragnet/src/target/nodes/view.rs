@@ -114,6 +114,9 @@ where
     G: Fn(&P, &P) -> bool + Send + Sync + 'static,
 {
     Box::new(move |system, row| {
+        if !system.runs.shares_tables() {
+            return classes.agree(views(system, row));
+        }
         let class = |node| classes.class(system, system.local_in(row, node));
         let nodes = 0..system.len();
         nodes.clone().all(|node| {
@@ -144,6 +147,24 @@ impl<P, F, G> Classes<P, F, G> {
             numbers: Mutex::default(),
             of_local: Numbers::new(),
         }
+    }
+}
+
+impl<P, F, G> Classes<P, F, G> {
+    /// Whether every two of some nodes that have a class go together. Local states that belong to a run have numbers of
+    /// their own: nothing is remembered of them.
+    fn agree<'a, N>(&self, nodes: impl Iterator<Item = NodeView<'a, N>>) -> bool
+    where
+        N: Node,
+        F: Fn(NodeView<'a, N>) -> Option<P>,
+        G: Fn(&P, &P) -> bool,
+    {
+        let projected: Vec<P> = nodes.filter_map(&self.project).collect();
+        let mut pairs = (1..).zip(&projected);
+        pairs.all(|(later, one)| {
+            let mut later = projected[later..].iter();
+            later.all(|two| (self.compatible)(one, two))
+        })
     }
 }
 

@@ -262,12 +262,6 @@ impl<'a> ExecutionView<'a> {
         Self(state)
     }
 
-    /// Its state, which only the target can use.
-    #[inline]
-    pub(super) fn state(self) -> &'a State {
-        self.0
-    }
-
     /// Whether a thread was blocked in a spin loop.
     #[inline]
     pub(crate) fn went_round(self) -> bool {

@@ -10,14 +10,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use super::describe;
 use super::execution::ExecutionView;
 use super::executor::{Director, Executor, Finish, Program, Transition};
-use super::names::Names;
 use super::operation::ThreadId;
 use super::run::LiveRun;
 use super::spin::blocking::GaveUp;
 use super::state::State;
 use super::world;
 use crate::run::Run;
-use crate::system::{ComponentId, Failure, FailureKind, Followed, System, Task};
+use crate::system::{ComponentId, Failure, FailureKind, System, Task};
 use crate::trace::{Fingerprint, Key, Step, scatter};
 
 /// The executions of a program with threads, moment by moment.
@@ -183,49 +182,6 @@ impl Director for Along<'_> {
     }
 }
 
-/// Takes decisions by their positions among what is possible, and tells all that happens.
-struct Tell<'a> {
-    /// What has been decided before.
-    before: &'a [Transition],
-    positions: &'a [usize],
-    names: &'a Names,
-    taken: Vec<Transition>,
-    history: u64,
-    /// What is seen after each step, and what it was.
-    told: Vec<(Seen, Step)>,
-}
-
-impl Tell<'_> {
-    /// Takes note of the last step.
-    fn note(&mut self, state: &State, enabled: &[Transition]) {
-        let Some(last) = state.events.last() else {
-            return;
-        };
-        self.history = self.history.wrapping_add(state.hash_of(last));
-        if self.taken.len() > self.before.len() {
-            let seen = Seen::new(state, self.history, enabled);
-            self.told
-                .push((seen, describe::last_step(state, self.names)));
-        }
-    }
-}
-
-impl Director for Tell<'_> {
-    fn next(&mut self, execution: ExecutionView<'_>, enabled: &[Transition]) -> Option<Transition> {
-        self.note(execution.state(), enabled);
-        let at = self.taken.len();
-        let next = match self.before.get(at) {
-            Some(&next) => Some(next).filter(|next| enabled.contains(next)),
-            None => {
-                let position = self.positions.get(at - self.before.len());
-                position.and_then(|&position| enabled.get(position).copied())
-            }
-        };
-        self.taken.extend(next);
-        next
-    }
-}
-
 /// Whether an execution is told to a person.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Told {
@@ -356,45 +312,6 @@ impl Moments {
         }
     }
 
-    /// Runs the program along decisions that have been taken, and on by positions among what is enabled: each event with
-    /// the happens-before history by then.
-    fn tell(&self, before: &[Transition], positions: &[usize]) -> Vec<Followed<Self>> {
-        let mut tell = Tell {
-            before,
-            positions,
-            names: &self.program.names,
-            taken: Vec::new(),
-            history: 0,
-            told: Vec::new(),
-        };
-        let (finish, ()) = self.program.apart(|| {
-            self.run(&mut tell, Told::Yes, |state, finish, tell| {
-                let is_over = matches!(finish, Finish::Complete | Finish::Stuck);
-                if is_over {
-                    tell.note(state, &[]);
-                }
-            })
-        });
-        let Tell { taken, told, .. } = tell;
-        let turns = taken.iter().skip(before.len());
-        let turns: Vec<Turn> = turns.map(|&transition| Turn(transition)).collect();
-        let moments = told.into_iter().zip(before.len() + 1..);
-        let moments = moments.map(|((seen, told), steps)| {
-            Ok(Moment(Arc::new(Past {
-                before: None,
-                since: taken[..steps].into(),
-                steps,
-                seen,
-                told: Some(told),
-            })))
-        });
-        let failed = match finish {
-            Finish::Failed(failure) => Some(Err(failure)),
-            _ => None,
-        };
-        turns.into_iter().zip(moments.chain(failed)).collect()
-    }
-
     /// The decisions of an execution, given by positions among what was enabled. `None` where there is no such execution.
     pub(crate) fn decisions(&self, positions: &[usize]) -> Option<Vec<Transition>> {
         let first = self.moment(Vec::new()).ok()?;
@@ -460,30 +377,25 @@ impl System for Moments {
         self.moment(decisions(state, event))
     }
 
-    fn follow(&self, start: &Moment, positions: &[usize]) -> Option<Vec<Followed<Self>>> {
-        Some(self.tell(&start.taken(), positions))
+    fn replay(
+        &self,
+        start: &Moment,
+        facts: Option<&[String]>,
+    ) -> Result<Box<dyn Run<Self> + '_>, Failure> {
+        let loops = &self.program.loops;
+        Ok(Box::new(match facts {
+            // Nothing is known here but what is given.
+            Some(facts) if *facts != loops.facts() => {
+                let program = self.program.with_nothing_learnt();
+                program.loops.learn_facts(facts);
+                LiveRun::of_its_own(Self::new(program), start)
+            }
+            _ => LiveRun::new(self, start),
+        }))
     }
 
     fn guards_steps(&self) -> bool {
         true
-    }
-
-    fn lessons(&self, positions: &[usize]) -> Vec<String> {
-        let all = self.program.loops.lessons();
-        if all.is_empty() {
-            return all;
-        }
-        // How much workers learn, and in which order, differs from run to run. What a single execution needs does not.
-        let alone = Self::new(self.program.with_nothing_learnt());
-        match alone.tell(&[], positions) == self.tell(&[], positions) {
-            true => alone.program.loops.lessons(),
-            // It takes something that was learnt on other executions.
-            false => all,
-        }
-    }
-
-    fn recall(&self, lessons: &[String]) {
-        self.program.loops.recall(lessons);
     }
 
     fn fingerprint(&self, state: &Moment, key: Key) -> Fingerprint {
@@ -534,10 +446,6 @@ impl System for Moments {
     }
 
     fn has_lanes(&self) -> bool {
-        true
-    }
-
-    fn reenacts_from_the_start(&self) -> bool {
         true
     }
 

@@ -1,6 +1,8 @@
 //! Runs of multithreaded programs: a live execution that is resumed for each step.
 
 use std::cell::{Cell, OnceCell};
+use std::ops::Deref;
+use std::sync::Arc;
 
 use super::moments::{Moment, Moments, Seen, Turn};
 use super::operation::ThreadId;
@@ -9,12 +11,11 @@ use super::runtime::live::Live;
 use crate::run::Run;
 use crate::system::{Actor, ComponentId, Failure, System};
 use crate::trace::{Fingerprint, Key, Step, scatter};
-use std::sync::Arc;
 
 /// An execution that goes on from a moment. It is begun when the first step is taken; where something has to be known about
 /// the program before a step can be taken, it is begun anew, as it is to go back.
 pub(super) struct LiveRun<'a> {
-    moments: &'a Moments,
+    moments: Owner<'a>,
     start: Moment,
     live: Live,
     /// All that has been taken, also before the start.
@@ -31,13 +32,39 @@ pub(super) struct LiveRun<'a> {
     repeated: u64,
 }
 
+/// Whose execution it is: that of a search, or one that knows of the program only what it was given.
+enum Owner<'a> {
+    Search(&'a Moments),
+    Run(Box<Moments>),
+}
+
+impl Deref for Owner<'_> {
+    type Target = Moments;
+
+    fn deref(&self) -> &Moments {
+        match self {
+            Self::Search(moments) => moments,
+            Self::Run(moments) => moments,
+        }
+    }
+}
+
 impl<'a> LiveRun<'a> {
     pub(super) fn new(moments: &'a Moments, start: &Moment) -> Self {
+        Self::owned_by(Owner::Search(moments), start)
+    }
+
+    /// A run that brings what is known of the program.
+    pub(super) fn of_its_own(moments: Moments, start: &Moment) -> Self {
+        Self::owned_by(Owner::Run(Box::new(moments)), start)
+    }
+
+    fn owned_by(moments: Owner<'a>, start: &Moment) -> Self {
         let seen = start.seen().clone();
         Self {
+            live: Live::new(Arc::clone(moments.program()), false),
             moments,
             start: start.clone(),
-            live: Live::new(Arc::clone(moments.program()), false),
             taken: start.taken(),
             positions: Vec::new(),
             events: turns(&seen),
@@ -56,7 +83,7 @@ impl<'a> LiveRun<'a> {
     }
 
     fn end(&mut self) {
-        let moments = self.moments;
+        let moments = &self.moments;
         let executor = self
             .live
             .end(|execution, weak| moments.note(execution, weak));
@@ -79,7 +106,7 @@ impl Drop for LiveRun<'_> {
 
 impl Run<Moments> for LiveRun<'_> {
     fn system(&self) -> &Moments {
-        self.moments
+        &self.moments
     }
 
     fn steps(&self) -> usize {
@@ -105,7 +132,7 @@ impl Run<Moments> for LiveRun<'_> {
 
     fn take(&mut self, position: usize) -> Result<(), Failure> {
         let Turn(next) = self.events[position];
-        let moments = self.moments;
+        let moments = &self.moments;
         if let Some(moment) = self.moment.take() {
             self.earlier.set(Some(moment));
         }
@@ -135,16 +162,18 @@ impl Run<Moments> for LiveRun<'_> {
             return Ok(());
         }
         self.end();
-        let mut again = Self::new(self.moments, &self.start);
-        again.repeated = self.repeated;
-        if self.is_told {
-            again.describe_steps();
+        let positions = std::mem::take(&mut self.positions);
+        self.live = Live::new(Arc::clone(self.moments.program()), self.is_told);
+        self.taken = self.start.taken();
+        self.seen = self.start.seen().clone();
+        self.events = turns(&self.seen);
+        self.moment = OnceCell::from(self.start.clone());
+        self.earlier = Cell::new(None);
+        self.has_failed = false;
+        for &position in &positions[..steps] {
+            self.take(position)?;
+            self.repeated += 1;
         }
-        for &position in &self.positions[..steps] {
-            again.take(position)?;
-            again.repeated += 1;
-        }
-        *self = again;
         Ok(())
     }
 
@@ -194,6 +223,10 @@ impl Run<Moments> for LiveRun<'_> {
             true => self.moments.awaits(&self.start, component),
             false => self.live.awaited(ThreadId(component.0 as u32)),
         }
+    }
+
+    fn facts(&self) -> Vec<String> {
+        self.moments.program().loops.facts()
     }
 
     fn repeated_steps(&self) -> u64 {

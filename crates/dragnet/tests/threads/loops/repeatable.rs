@@ -90,5 +90,5 @@ fn the_trace_of_a_program_that_spins_is_the_same_with_any_number_of_workers() {
 fn a_trace_has_only_what_its_own_execution_needs() {
     let one = trace(take_turns, EngineName::Dpor, 1);
     // A loop of each thread at most, and each with what is known of it in this execution and in all.
-    assert!(one.lessons.len() <= 12, "{:#?}", one.lessons);
+    assert!(one.facts.len() <= 12, "{:#?}", one.facts);
 }

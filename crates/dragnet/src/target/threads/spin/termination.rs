@@ -230,8 +230,8 @@ impl Loops {
         self.changes.fetch_add(1, Relaxed);
     }
 
-    /// All that is known, for [`recall`](Self::recall) in another process.
-    pub(in super::super) fn lessons(&self) -> Vec<String> {
+    /// All that is known, as [facts](crate::Run::facts) for another process.
+    pub(in super::super) fn facts(&self) -> Vec<String> {
         let known = self.known();
         let natures = known.natures.iter().map(|(&Place(key), nature)| {
             let Nature {
@@ -252,11 +252,11 @@ impl Loops {
         natures.chain(loops).chain(busy).collect()
     }
 
-    /// Takes up what was known elsewhere. What cannot be read is found out anew.
-    pub(in super::super) fn recall(&self, lessons: &[String]) {
+    /// Takes over facts that were found out elsewhere. One that cannot be read is found out anew.
+    pub(in super::super) fn learn_facts(&self, facts: &[String]) {
         let known = &mut *self.known();
-        for lesson in lessons {
-            let words: Vec<&str> = lesson.split(' ').collect();
+        for fact in facts {
+            let words: Vec<&str> = fact.split(' ').collect();
             let key = words
                 .get(1)
                 .and_then(|key| u64::from_str_radix(key, 16).ok());
@@ -299,7 +299,7 @@ mod tests {
     };
 
     #[test]
-    fn what_was_learnt_is_recalled_elsewhere() {
+    fn facts_are_taken_over_elsewhere() {
         let place = Place::new(7, Location::caller());
         let loops = Loops::default();
         let [one, other] = [1, 2].map(|context| place.loop_at(0).in_context(context));
@@ -311,13 +311,13 @@ mod tests {
         loops.learn(one, Probed::Stayed, acts, [place].into_iter());
         loops.learn(other, Probed::Left(5_000), LOOKS, [].into_iter());
         let elsewhere = Loops::default();
-        elsewhere.recall(&loops.lessons());
+        elsewhere.learn_facts(&loops.facts());
         let nature = elsewhere.nature(one, 0).expect("it was learnt");
         assert_eq!((nature.ends_after, nature.spins), (10, true));
         let late = elsewhere.nature(other, 0).expect("it was learnt");
         assert_eq!(late.late_end, Some(5_000));
         assert!(elsewhere.known().busy.contains(&place));
-        assert_eq!(elsewhere.lessons(), loops.lessons());
+        assert_eq!(elsewhere.facts(), loops.facts());
     }
 
     #[test]
