@@ -330,7 +330,7 @@ impl Watched<'_> {
                         .iter()
                         .filter(|(_, seen)| *seen + BETWEEN_LOOKS >= grace / 2);
                     let step = still.map(|(step, _)| step).find_map(Sighting::abandon);
-                    return Ended::Abandoned(cut, step);
+                    return Ended::Abandoned(cut, step.or_else(|| self.steps.given_up()));
                 }
             }
             if shown.elapsed() >= Duration::from_millis(200)

@@ -117,6 +117,8 @@ pub(crate) struct StepGuard {
     phase: AtomicU8,
     refused: Mutex<HashMap<u64, Failure>>,
     has_refused: AtomicBool,
+    /// The first step that was given up because the search had to end.
+    given_up: Mutex<Option<LostStep>>,
     /// A step that takes the process with it is survived.
     is_watched: AtomicBool,
     /// A step of this search has tried to end the process.
@@ -288,6 +290,7 @@ pub(crate) fn give_up_if_interrupted(doing: impl FnOnce() -> String) {
     if let Some(slot) = slot()
         && (slot.guard.phase.load(Relaxed) == INTERRUPTED || slot.is_abandoned.load(Relaxed))
     {
+        slot.note_given_up();
         panics::limit(doing());
     }
 }
@@ -306,6 +309,7 @@ impl StepGuard {
             phase: AtomicU8::new(SEARCHING),
             refused: Mutex::default(),
             has_refused: AtomicBool::new(false),
+            given_up: Mutex::default(),
             is_watched: AtomicBool::new(false),
             has_exited: AtomicBool::new(false),
         })
@@ -314,6 +318,7 @@ impl StepGuard {
     /// Begins a search. From now on a step that takes the process with it is survived, also one of an OS thread that goes on
     /// when the search is over.
     pub(crate) fn begin(&self) {
+        *lock(&self.given_up) = None;
         self.phase.store(SEARCHING, SeqCst);
         self.is_watched.store(true, SeqCst);
     }
@@ -370,6 +375,11 @@ impl StepGuard {
         })
     }
 
+    /// The step that was given up because the search had to end, if there was one. To unwind it can take long, too.
+    pub(crate) fn given_up(&self) -> Option<LostStep> {
+        lock(&self.given_up).take()
+    }
+
     /// The steps that are in progress now.
     pub(crate) fn in_progress(&self) -> Vec<Sighting> {
         let slots = lock(&self.slots);
@@ -415,6 +425,13 @@ impl Sighting {
 impl Slot {
     fn read(&self, loss: Loss) -> Option<LostStep> {
         Reading::of(self).step(loss)
+    }
+
+    #[cold]
+    fn note_given_up(&self) {
+        if let Some(step) = self.read(Loss::Stuck) {
+            lock(&self.guard.given_up).get_or_insert(step);
+        }
     }
 }
 
