@@ -8,8 +8,8 @@ use clap::builder::{PossibleValue, PossibleValuesParser, RangedU64ValueParser, T
 use clap::error::ErrorKind;
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 use dragnet::catalog::{Entry, Values};
-use dragnet::engine::Options;
-use dragnet::engine::{Engine, EngineName, EngineOption, Pruning, Reduction};
+use dragnet::engine::{Bytes, DepthBound, Options};
+use dragnet::engine::{Engine, EngineName, EngineOption, Pruning, Reduction, Seed};
 use dragnet::{Determinism, Faults};
 
 use crate::error::Error;
@@ -84,11 +84,11 @@ pub(crate) struct CheckArgs {
 
     /// How many steps an execution may have
     #[arg(long, value_name = "N")]
-    depth: Option<u64>,
+    depth: Option<DepthBound>,
 
     /// How much memory the process may take, such as 512MiB
     #[arg(long, value_name = "SIZE", value_parser = units::bytes)]
-    memory: Option<u64>,
+    memory: Option<Bytes>,
 
     /// How long the search may take, such as 30s
     #[arg(long, value_name = "DURATION", value_parser = units::duration)]
@@ -100,7 +100,7 @@ pub(crate) struct CheckArgs {
 
     /// The seed of random walks, with --engine random or pct: the same seed gives the same walks [default: 0]
     #[arg(long, value_name = "N")]
-    seed: Option<u64>,
+    seed: Option<Seed>,
 
     /// How many random walks are made, with --engine random or pct [default: 100000]
     #[arg(long, value_name = "N")]

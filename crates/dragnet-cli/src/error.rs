@@ -24,7 +24,7 @@ pub(crate) enum Error {
     NoState(String),
     #[error("{} has {steps} steps; --after takes a number up to that", trace.display())]
     NotSoManySteps { trace: PathBuf, steps: usize },
-    #[error("{flag}: {source}: add --engine {}, or leave it out", source.readers[0])]
+    #[error("{flag}: {source}; choose another engine, or leave it out")]
     Unread {
         flag: &'static str,
         source: UnreadOption,

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use dragnet::catalog::{Entry, Selection, Values};
-use dragnet::engine::EngineName;
+use dragnet::engine::{EngineName, Seed};
 use dragnet::trace::Trace;
 use dragnet::verdict::Replay;
 use dragnet::{Outcome, Verdict};
@@ -49,7 +49,7 @@ pub(crate) fn text(value: &Value) -> String {
 pub(crate) fn verdict(
     verdict: &Verdict,
     selection: &Selection<'_>,
-    seed: Option<u64>,
+    seed: Option<Seed>,
     trace: Option<&Path>,
 ) -> Value {
     let statistics = &verdict.statistics;
@@ -74,7 +74,7 @@ pub(crate) fn verdict(
         .set("decided_by", verdict.decided_by.name())
         .set("threads", verdict.threads)
         .set("exact", verdict.exact);
-    if let Some(seed) = seed {
+    if let Some(Seed(seed)) = seed {
         object.set("seed", seed);
     }
     object

@@ -2,8 +2,10 @@
 
 use std::time::Duration;
 
+use dragnet::engine::Bytes;
+
 /// Reads a size such as `512MiB`; a number alone is bytes.
-pub(crate) fn bytes(text: &str) -> Result<u64, String> {
+pub(crate) fn bytes(text: &str) -> Result<Bytes, String> {
     let unit = |unit: &str| match unit {
         "" | "b" => Some(1.0),
         "kib" => Some(1024.0),
@@ -16,7 +18,7 @@ pub(crate) fn bytes(text: &str) -> Result<u64, String> {
     };
     quantity(text, unit)
         .filter(|&bytes| bytes < u64::MAX as f64)
-        .map(|bytes| bytes as u64)
+        .map(|bytes| Bytes(bytes as u64))
         .ok_or_else(|| {
             "write a size such as 512MiB, in KiB, MiB, GiB, KB, MB, GB or plain bytes".to_owned()
         })
@@ -52,15 +54,15 @@ mod tests {
 
     #[test]
     fn sizes_come_in_both_families_of_units_and_any_case() {
-        assert_eq!(bytes("4096"), Ok(4096));
-        assert_eq!(bytes("1KiB"), Ok(1024));
-        assert_eq!(bytes("512MiB"), Ok(512 << 20));
-        assert_eq!(bytes("512mib"), Ok(512 << 20));
-        assert_eq!(bytes("2 GiB"), Ok(2 << 30));
-        assert_eq!(bytes("1.5gib"), Ok(3 << 29));
-        assert_eq!(bytes("3KB"), Ok(3_000));
-        assert_eq!(bytes("3MB"), Ok(3_000_000));
-        assert_eq!(bytes("3GB"), Ok(3_000_000_000));
+        assert_eq!(bytes("4096"), Ok(Bytes(4096)));
+        assert_eq!(bytes("1KiB"), Ok(Bytes(1024)));
+        assert_eq!(bytes("512MiB"), Ok(Bytes(512 << 20)));
+        assert_eq!(bytes("512mib"), Ok(Bytes(512 << 20)));
+        assert_eq!(bytes("2 GiB"), Ok(Bytes(2 << 30)));
+        assert_eq!(bytes("1.5gib"), Ok(Bytes(3 << 29)));
+        assert_eq!(bytes("3KB"), Ok(Bytes(3_000)));
+        assert_eq!(bytes("3MB"), Ok(Bytes(3_000_000)));
+        assert_eq!(bytes("3GB"), Ok(Bytes(3_000_000_000)));
     }
 
     #[test]

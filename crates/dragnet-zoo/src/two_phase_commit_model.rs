@@ -10,7 +10,7 @@
 use std::fmt::{self, Debug};
 
 use dragnet::catalog::Entry;
-use dragnet::system::{ComponentId, Task};
+use dragnet::system::{Actor, ComponentId, Task};
 use dragnet::trace::{Fingerprint, Key};
 use dragnet::{Check, Failure, System};
 
@@ -232,9 +232,10 @@ impl System for TwoPhase {
         Fingerprint(word ^ (word >> 32))
     }
 
-    fn waiting(&self, state: &State) -> Vec<ComponentId> {
+    fn waiting(&self, state: &State) -> Vec<Actor> {
         let undecided = |rm: &u8| matches!(state.rm(*rm), RmState::Working | RmState::Prepared);
-        (0..self.rms).filter(undecided).map(rm_component).collect()
+        let waiting = (0..self.rms).filter(undecided);
+        waiting.map(|rm| rm_component(rm).into()).collect()
     }
 
     fn task(&self, _state: &State, act: &Act) -> Task {

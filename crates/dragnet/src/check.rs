@@ -10,6 +10,7 @@ use crate::explore::Control;
 use crate::explore::custom::Explorer;
 use crate::options::{Determinism, Options};
 use crate::property::{Bound, Claim, Predicate, Property, Reached, Scope};
+use crate::quantity::{Bytes, DepthBound};
 
 use crate::target::nodes::{self, Cluster, Faults, InFlight, Node, NodeView, Snapshot};
 #[cfg(feature = "threads")]
@@ -161,14 +162,14 @@ impl<T: Target> Check<T> {
     }
 
     /// How many steps an execution may have. A search that this cuts short is inconclusive.
-    pub fn depth(mut self, steps: u64) -> Self {
-        self.options.depth = Some(steps);
+    pub fn depth(mut self, steps: impl Into<DepthBound>) -> Self {
+        self.options.depth = Some(steps.into());
         self
     }
 
     /// How many bytes the process may take. A search that this cuts short is inconclusive.
-    pub fn memory(mut self, bytes: u64) -> Self {
-        self.options.memory = Some(bytes);
+    pub fn memory(mut self, bytes: impl Into<Bytes>) -> Self {
+        self.options.memory = Some(bytes.into());
         self
     }
 

@@ -28,6 +28,7 @@
 use crate::named::named;
 
 pub use crate::options::Options;
+pub use crate::quantity::{Bytes, DepthBound, Seed};
 
 /// An engine with its options, as [`Check::engine`](crate::Check::engine) takes it.
 ///
@@ -122,7 +123,7 @@ impl Engine {
     }
 
     /// The seed of its random walks, if it makes any.
-    pub fn seed(&self) -> Option<u64> {
+    pub fn seed(&self) -> Option<Seed> {
         self.walks().map(|walks| walks.seed)
     }
 }
@@ -153,7 +154,7 @@ pub enum EngineOption {
     /// See [`Dpor::preemptions`].
     Preemptions(u32),
     /// See [`Random::seed`].
-    Seed(u64),
+    Seed(Seed),
     /// See [`Random::walks`].
     Walks(u64),
     /// See [`Pct::priority_changes`].
@@ -163,6 +164,7 @@ pub enum EngineOption {
 /// An option that an engine does not read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the engine {engine} does not read this option, which is for {}", alternatives(.readers))]
+#[non_exhaustive]
 pub struct UnreadOption {
     /// The engine.
     pub engine: EngineName,
@@ -192,11 +194,11 @@ impl Engine {
     }
 
     fn set(self, option: EngineOption) -> Option<Self> {
-        use EngineOption::{Preemptions, PriorityChanges, Pruning, Reduction, Seed, Walks};
+        use EngineOption::{Preemptions, PriorityChanges, Pruning, Reduction, Walks};
         Some(match (self, option) {
-            (Self::Random(random), Seed(seed)) => random.seed(seed).into(),
+            (Self::Random(random), EngineOption::Seed(seed)) => random.seed(seed).into(),
             (Self::Random(random), Walks(walks)) => random.walks(walks).into(),
-            (Self::Pct(pct), Seed(seed)) => pct.seed(seed).into(),
+            (Self::Pct(pct), EngineOption::Seed(seed)) => pct.seed(seed).into(),
             (Self::Pct(pct), Walks(walks)) => pct.walks(walks).into(),
             (Self::Pct(pct), PriorityChanges(times)) => pct.priority_changes(times).into(),
             (Self::Local(local), Pruning(pruning)) => local.pruning(pruning).into(),
@@ -262,14 +264,14 @@ pub struct Depth {}
 /// Which random walks are made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Walks {
-    pub(crate) seed: u64,
+    pub(crate) seed: Seed,
     pub(crate) count: u64,
 }
 
 impl Default for Walks {
     fn default() -> Self {
         Self {
-            seed: 0,
+            seed: Seed(0),
             count: 100_000,
         }
     }
@@ -278,10 +280,10 @@ impl Default for Walks {
 /// One random execution after the other.
 ///
 /// ```
-/// use dragnet::engine::{Engine, Random};
+/// use dragnet::engine::{Engine, Random, Seed};
 ///
 /// let engine = Engine::from(Random::new().seed(7).walks(1_000));
-/// assert_eq!(engine.seed(), Some(7));
+/// assert_eq!(engine.seed(), Some(Seed(7)));
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Random {
@@ -325,8 +327,8 @@ macro_rules! walks {
     ($($engine:ident),+) => {$(
         impl $engine {
             /// The seed of the walks; the same seed gives the same walks. 0 unless said otherwise.
-            pub fn seed(mut self, seed: u64) -> Self {
-                self.walks.seed = seed;
+            pub fn seed(mut self, seed: impl Into<Seed>) -> Self {
+                self.walks.seed = seed.into();
                 self
             }
 
@@ -427,6 +429,7 @@ impl Dpor {
 /// How much of what cannot happen the local engine leaves out. Whatever it is, the verdict is the same, if there is one:
 /// an engine that leaves out less may have too much to do.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Pruning {
     /// Coarse at first; refined when that is not enough.
     #[default]
@@ -450,6 +453,7 @@ named!(
 /// Which schedules of a multithreaded program are left out because others come to the same. Whatever it is, the verdict is the
 /// same, if there is one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Reduction {
     /// None: every interleaving is run.
     None,

@@ -93,6 +93,7 @@ mod panics;
 mod plain;
 pub mod process;
 mod property;
+mod quantity;
 pub mod rand;
 mod run;
 mod signals;

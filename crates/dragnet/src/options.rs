@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use crate::engine::{Breadth, Engine};
 use crate::named::named;
+use crate::quantity::{Bytes, DepthBound};
 use crate::trace::Key;
 
 /// How to search. Nothing here changes the system that is searched.
@@ -15,9 +16,9 @@ pub struct Options {
     /// How many threads search; 0 means as many as the machine has cores.
     pub threads: usize,
     /// How many steps an execution may have; `None` means any number.
-    pub depth: Option<u64>,
-    /// How many bytes the process may take.
-    pub memory: Option<u64>,
+    pub depth: Option<DepthBound>,
+    /// How much memory the process may take.
+    pub memory: Option<Bytes>,
     /// How long the search may take.
     pub time: Option<Duration>,
     /// How long a step of the program may take before it counts as one that does not return, which is a violation then;
@@ -51,6 +52,11 @@ impl Default for Options {
 }
 
 impl Options {
+    /// How many steps an execution may have.
+    pub(crate) fn longest(&self) -> Option<u64> {
+        self.depth.map(|DepthBound(steps)| steps)
+    }
+
     /// How many threads search.
     pub(crate) fn workers(&self) -> usize {
         match self.threads {
@@ -91,6 +97,7 @@ impl Options {
 /// assert!(why.contains("is not deterministic") && why.contains("a clock"));
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Determinism {
     /// Never.
     Off,

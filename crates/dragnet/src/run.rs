@@ -4,7 +4,7 @@ use std::mem;
 
 use crate::guarded;
 use crate::panics;
-use crate::system::{Actor, ComponentId, EventKind, Failure, System};
+use crate::system::{Actor, EventKind, Failure, System};
 use crate::trace::{Fingerprint, Key, Step};
 
 /// A cursor along one execution, which [`System::run`] makes.
@@ -14,7 +14,7 @@ use crate::trace::{Fingerprint, Key, Step};
 /// came before again.
 ///
 /// Random walks, replay and the printed counterexample stand on runs, so that each is written once for every target. A system
-/// need not implement this: by default a run keeps the present state and the one before it.
+/// need not implement this: by default a run keeps its states.
 ///
 /// ```
 /// use dragnet::{Failure, Run, System};
@@ -126,41 +126,37 @@ pub trait Run<S: System> {
         0
     }
 
-    /// What a component that waits in the present state waits for.
-    fn awaits(&self, component: ComponentId) -> Option<String> {
-        self.system().awaits(self.state(), component)
+    /// What an actor that waits in the present state waits for.
+    fn awaits(&self, actor: Actor) -> Option<String> {
+        self.system().awaits(self.state(), actor)
     }
 }
 
 /// A run of a system whose states are cheap.
 pub(crate) struct StateRun<'a, S: System> {
     system: &'a S,
-    start: S::State,
     state: S::State,
-    /// The state before the last step, if that was not a step back.
-    before: Option<S::State>,
+    /// The states before it.
+    before: Vec<S::State>,
     positions: Vec<usize>,
     events: Vec<S::Event>,
     are_listed: bool,
     has_failed: bool,
     executes: bool,
-    repeated: u64,
 }
 
 impl<'a, S: System> StateRun<'a, S> {
     pub(crate) fn new(system: &'a S, start: &S::State) -> Result<Self, Failure> {
-        let clone = || panics::catch_in::<S::State, _>("Clone", || start.clone());
+        let state = panics::catch_in::<S::State, _>("Clone", || start.clone())?;
         Ok(Self {
             system,
-            start: clone()?,
-            state: clone()?,
-            before: None,
+            state,
+            before: Vec::new(),
             positions: Vec::new(),
             events: Vec::new(),
             are_listed: false,
             has_failed: false,
             executes: false,
-            repeated: 0,
         })
     }
 
@@ -203,13 +199,12 @@ impl<S: System> Run<S> for StateRun<'_, S> {
         self.positions.push(position);
         match next {
             Ok(next) => {
-                self.before = Some(mem::replace(&mut self.state, next));
+                self.before.push(mem::replace(&mut self.state, next));
                 self.are_listed = false;
                 Ok(())
             }
             Err(failure) => {
                 self.events.clear();
-                self.before = None;
                 self.has_failed = true;
                 Err(failure)
             }
@@ -222,20 +217,12 @@ impl<S: System> Run<S> for StateRun<'_, S> {
             return Ok(());
         }
         self.are_listed = false;
-        if steps + 1 == self.steps() && (self.has_failed || self.before.is_some()) {
-            self.has_failed = false;
-            self.positions.pop();
-            if let Some(before) = self.before.take() {
-                self.state = before;
-            }
-            return Ok(());
+        self.has_failed = false;
+        self.positions.truncate(steps);
+        // A step that failed has led to no state.
+        if let Some(state) = self.before.drain(steps.min(self.before.len())..).next() {
+            self.state = state;
         }
-        let mut again = Self::new(self.system, &self.start)?;
-        again.repeated = self.repeated + steps as u64;
-        for &position in &self.positions[..steps] {
-            again.take(position)?;
-        }
-        *self = again;
         Ok(())
     }
 
@@ -270,9 +257,5 @@ impl<S: System> Run<S> for StateRun<'_, S> {
 
     fn execute_steps(&mut self) {
         self.executes = true;
-    }
-
-    fn repeated_steps(&self) -> u64 {
-        self.repeated
     }
 }

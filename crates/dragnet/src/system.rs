@@ -166,14 +166,14 @@ pub trait System: Send + Sync {
         EventKind::Progress
     }
 
-    /// The components of `state` that are alive and wait for something. A state in which nothing but faults and idle
+    /// The actors that are alive in `state` and wait for something. A state in which nothing but faults and idle
     /// steps is left is a deadlock when this is not empty, and quiescent when it is.
-    fn waiting(&self, _state: &Self::State) -> Vec<ComponentId> {
+    fn waiting(&self, _state: &Self::State) -> Vec<Actor> {
         Vec::new()
     }
 
-    /// What a component that waits in `state` waits for, as a person wants to read it behind "waits for".
-    fn awaits(&self, _state: &Self::State, _component: ComponentId) -> Option<String> {
+    /// What an actor that waits in `state` waits for, as a person wants to read it behind "waits for".
+    fn awaits(&self, _state: &Self::State, _actor: Actor) -> Option<String> {
         None
     }
 
@@ -192,6 +192,17 @@ pub trait System: Send + Sync {
     /// The names of the components, by [`ComponentId`]. Empty when there is only one.
     fn components(&self) -> Vec<String> {
         Vec::new()
+    }
+
+    /// The name of an actor: that of its component, where a component has one thread.
+    fn actor_name(&self, actor: Actor) -> String {
+        match actor {
+            Actor::Environment => "the environment".to_owned(),
+            Actor::Component(component, _) => {
+                let name = self.components().into_iter().nth(component.0);
+                name.unwrap_or_else(|| component.to_string())
+            }
+        }
     }
 
     /// `event` as a person wants to read it in a counterexample. `after` is `None` when the step failed.
@@ -263,10 +274,18 @@ impl Display for ComponentId {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum Actor {
-    /// A component of the system, and the thread inside it: 0 where it has only one.
-    Component(ComponentId, u32),
+    /// A component of the system, and the thread inside it: 0 where it has only one. Otherwise that is a hash of where the
+    /// thread stands in the tree of those that spawn each other, the same in every execution and every process.
+    Component(ComponentId, u64),
     /// What surrounds the system: it loses and duplicates messages, cuts links, crashes and restarts components.
     Environment,
+}
+
+impl From<ComponentId> for Actor {
+    /// A component that has one thread.
+    fn from(component: ComponentId) -> Self {
+        Self::Component(component, 0)
+    }
 }
 
 /// Who takes an event, and whom it befalls.
@@ -294,11 +313,16 @@ impl Task {
     }
 
     /// A task of a thread of a component.
-    pub fn of_thread(component: ComponentId, thread: u32) -> Self {
+    pub fn of_thread(component: ComponentId, thread: u64) -> Self {
         Self {
             actor: Actor::Component(component, thread),
             hits: None,
         }
+    }
+
+    /// A task that hits nobody but who takes it.
+    pub(crate) fn by(actor: Actor) -> Self {
+        Self { actor, hits: None }
     }
 
     /// A task of the environment, and the component that it hits, if it hits one.

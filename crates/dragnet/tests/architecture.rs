@@ -13,6 +13,7 @@ const ROOMS: &[(&str, &[&str])] = &[
             "guarded",
             "named",
             "panics",
+            "quantity",
             "run",
             "signals",
             "step_guard",

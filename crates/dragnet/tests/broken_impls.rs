@@ -5,7 +5,7 @@ use std::hash::{Hash, Hasher};
 use std::time::Duration;
 
 use dragnet::engine::{Engine, EngineName, EngineOption};
-use dragnet::system::ComponentId;
+use dragnet::system::{Actor, ComponentId};
 use dragnet::verdict::ViolationKind;
 use dragnet::{
     Check, Cluster, Context, Determinism, Failure, Node, NodeId, System, Timer, Verdict,
@@ -154,8 +154,8 @@ impl System for Counter {
         Ok(next)
     }
 
-    fn waiting(&self, _: &Fragile) -> Vec<ComponentId> {
-        vec![ComponentId(0)]
+    fn waiting(&self, _: &Fragile) -> Vec<Actor> {
+        vec![ComponentId(0).into()]
     }
 }
 

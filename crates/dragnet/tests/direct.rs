@@ -306,7 +306,7 @@ impl System for Moody {
         Ok(state + event)
     }
 
-    fn waiting(&self, _state: &u8) -> Vec<dragnet::system::ComponentId> {
+    fn waiting(&self, _state: &u8) -> Vec<dragnet::system::Actor> {
         panic!("do not ask")
     }
 }

@@ -12,6 +12,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use dragnet::catalog::{Entry, Selection};
+use dragnet::engine::DepthBound;
 use dragnet::extend::{Arrival, Cursor, Explorer, Extent};
 use dragnet::trace::Fingerprint;
 use dragnet::{Control, Verdict};
@@ -25,7 +26,7 @@ impl Explorer for IterativeDeepening {
     }
 
     fn explore(&self, cursor: &mut dyn Cursor) -> Extent {
-        let last = cursor.depth().unwrap_or(u64::MAX);
+        let last = cursor.depth().map_or(u64::MAX, |DepthBound(steps)| steps);
         for bound in 1..=last {
             let mut search = Bounded::default();
             for start in 0..cursor.starts() {

@@ -23,16 +23,9 @@ pub(super) fn explore<T: Target>(
     let explore = || custom::explore(&space, explorer, sample.as_ref(), &gauge, depth);
     let explored = panics::catch_limit(explore)
         .unwrap_or_else(|limit| Explored::found(Path::starting(0), Wrong::Failed(limit)));
-    let mut bounds = T::bounds_met(&prepared.system);
-    if explored.found.is_none() && explored.left_out.is_none() {
-        bounds.push(format!(
-            "all that the engine {} says it has explored, which is not Dragnet's",
-            explorer.name()
-        ));
-    }
     let mut searched = Searched {
         explored,
-        bounds,
+        bounds: T::bounds_met(&prepared.system),
         coarse_hash: match &sample {
             Some(sample) => sample.unequal().cloned(),
             None => prepared.system.coarse_hash(),
@@ -41,5 +34,13 @@ pub(super) fn explore<T: Target>(
         ..Searched::nothing(EngineName::Depth, gauge)
     };
     searched.sampled = sample.map(|sample| sample.kept());
+    searched.note_unfinished_loop(prepared);
+    let explored = &searched.explored;
+    if explored.found.is_none() && explored.left_out.is_none() {
+        let name = explorer.name();
+        let claim =
+            format!("all that the engine {name} says it has explored, which is not Dragnet's");
+        searched.bounds.push(claim);
+    }
     searched
 }

@@ -12,7 +12,8 @@ use crate::explore::random;
 use crate::explore::schedules::{self, Schedules};
 use crate::explore::walk::{Explored, LeftOut};
 use crate::panics;
-use crate::system::{ComponentId, FailureKind};
+use crate::quantity::Seed;
+use crate::system::FailureKind;
 use crate::target::Target;
 use crate::target::threads::executor::{Finish, Transition};
 use crate::target::threads::{Moments, round_bound, seed_bound};
@@ -122,7 +123,7 @@ fn schedules<'a, T: Target>(
     Schedules {
         program: moments.program(),
         reduction: dpor.reduction,
-        longest: prepared.options.depth,
+        longest: prepared.options.longest(),
         preemptions: dpor.preemptions,
         gauge,
         workers,
@@ -134,9 +135,9 @@ fn schedules<'a, T: Target>(
 /// one execution at most, one of them runs two more.
 fn leaked_object<T: Target>(prepared: &Prepared<T>, gauge: &Gauge) -> Option<(Path, Wrong)> {
     let walks = Walks {
-        seed: 0,
+        seed: Seed(0),
         count: 2,
-        longest: prepared.options.depth,
+        longest: prepared.options.longest(),
         priority_changes: None,
     };
     let gauge = Gauge::inside(gauge, None);
@@ -161,15 +162,13 @@ fn simplest<T: Target>(
         _ => prepared.note_found(&Wrong::Deadlock(deadlock, Vec::new())),
     }
     let found = schedules.simplest(decisions, finish);
-    let waiting = found.waiting.iter();
-    let waiting = waiting.map(|thread| ComponentId(thread.0 as usize));
     let wrong = match found.finish {
         Finish::Failed(failure) => Wrong::Failed(failure),
-        _ => Wrong::Deadlock(deadlock, waiting.collect()),
+        _ => Wrong::Deadlock(deadlock, found.waiting),
     };
     let path = Path {
-        start: 0,
         events: found.positions,
+        ..Path::starting(0)
     };
     (path, wrong)
 }

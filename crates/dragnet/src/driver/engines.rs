@@ -23,7 +23,6 @@ use crate::system::System;
 use crate::tables::{Pair, Single};
 use crate::target::Target;
 use crate::target::parts::Apart;
-use crate::target::threads::Moments;
 use crate::verdict::{LocalWork, ScheduleWork};
 
 /// What a search came to, and by which engine.
@@ -59,6 +58,15 @@ impl Searched {
             remains: None,
             sampled: None,
             coarse_hash: None,
+        }
+    }
+
+    /// What comes behind a loop that was not followed to its end was not explored.
+    pub(super) fn note_unfinished_loop<T: Target>(&mut self, prepared: &Prepared<T>) {
+        let explored = &mut self.explored;
+        if explored.found.is_none() && explored.left_out.is_none() {
+            let unfinished = T::unfinished_loop(&prepared.system);
+            explored.left_out = unfinished.map(|(at, turns)| LeftOut::GaveUp { at, turns });
         }
     }
 
@@ -104,7 +112,7 @@ pub(super) fn explore_parts<T: Target>(
         workers: threads,
         first_worker: space.first_worker,
         pruning,
-        longest: prepared.options.depth,
+        longest: prepared.options.longest(),
     };
     local.explore(work)
 }
@@ -125,9 +133,8 @@ pub(super) fn explore<T: Target>(
     if let Some(walks) = engine.walks() {
         return walks::explore(prepared, engine, walks, gauge, workers);
     }
-    let multithreaded = T::multithreaded(&prepared.system);
     #[cfg(feature = "threads")]
-    if let (Some(moments), Engine::Dpor(dpor)) = (multithreaded, engine) {
+    if let (Some(moments), Engine::Dpor(dpor)) = (T::multithreaded(&prepared.system), engine) {
         return dpor::explore(prepared, moments, dpor, gauge, workers);
     }
     let space = prepared.space();
@@ -138,7 +145,7 @@ pub(super) fn explore<T: Target>(
     let search = Search {
         space: &space,
         gauge: &searched.gauge,
-        depth: options.depth,
+        depth: options.longest(),
         workers,
     };
     let apart = match engine {
@@ -173,13 +180,7 @@ pub(super) fn explore<T: Target>(
             _ => search.breadth(&numbered()),
         }
     };
-    if let (None, None, Some((at, turns))) = (
-        &searched.explored.found,
-        searched.explored.left_out,
-        multithreaded.and_then(Moments::gave_up),
-    ) {
-        searched.explored.left_out = Some(LeftOut::GaveUp { at, turns });
-    }
+    searched.note_unfinished_loop(prepared);
     searched.coarse_hash = match &sample {
         _ if options.exact => None,
         Some(sample) => sample.unequal().cloned(),

@@ -47,7 +47,7 @@ pub(crate) fn check_or_replay<T: Target>(checked: Check<T>) -> Verdict {
 /// Runs a trace again on the system at hand.
 pub(crate) fn replay<T: Target>(check: Check<T>, trace: &Trace) -> Result<Replay, ReplayError> {
     let prepared = prepare_for(check, trace)?;
-    let (execution, violation) = follow_under_watch(&prepared, trace)?;
+    let (execution, violation) = replay_under_watch(&prepared, trace)?;
     Ok(Replay {
         states: saved_states(&prepared, &execution),
         violation: violation.describe(),
@@ -60,7 +60,7 @@ pub(crate) fn replay<T: Target>(check: Check<T>, trace: &Trace) -> Result<Replay
 type Followed<T> = (Execution<<T as Target>::System>, Violation);
 
 /// Follows a trace, whose last step may be one that does not return.
-fn follow_under_watch<T: Target>(
+fn replay_under_watch<T: Target>(
     prepared: &Prepared<T>,
     trace: &Trace,
 ) -> Result<Followed<T>, ReplayError> {
@@ -69,7 +69,7 @@ fn follow_under_watch<T: Target>(
         &Control::default(),
         Instant::now(),
         move |prepared, _, delivery| {
-            delivery.deliver(follow(prepared, &trace));
+            delivery.deliver(replay_trace(prepared, &trace));
         },
     );
     done.unwrap_or_else(|(why, _)| Err(ReplayError::Unfinished { why }))
@@ -94,7 +94,7 @@ fn prepare_for<T: Target>(mut check: Check<T>, trace: &Trace) -> Result<Prepared
 }
 
 /// Follows a trace step by step, comparing each state with what was recorded.
-fn follow<T: Target>(
+fn replay_trace<T: Target>(
     prepared: &Prepared<T>,
     trace: &Trace,
 ) -> Result<(Execution<T::System>, Violation), ReplayError> {
@@ -109,6 +109,7 @@ fn follow<T: Target>(
     let path = Path {
         start: trace.start,
         events: trace.steps.iter().map(|step| step.event).collect(),
+        stem: trace.stem(),
     };
     let execution =
         Execution::as_far_as_it_fits(system, &path, Some(&trace.facts)).ok_or_else(|| {
@@ -205,7 +206,7 @@ fn complaint<S: System>(space: &Space<'_, S>, execution: &Execution<S>) -> Optio
 /// Replays a trace inside a test: each step is printed and its code is executed once more, this time for whoever watches.
 fn execute_steps<T: Target>(prepared: &Prepared<T>, trace: &Trace) -> Result<Verdict, ReplayError> {
     let began = Instant::now();
-    let (execution, violation) = follow_under_watch(prepared, trace)?;
+    let (execution, violation) = replay_under_watch(prepared, trace)?;
     // From here on the program runs for whoever watches, also where it does not return.
     prepared.steps.allow_all();
     let told = violation

@@ -1,7 +1,8 @@
 //! What an engine needs of a check: a target that offers it, and options that it reads.
 
 use crate::check::Check;
-use crate::engine::{Engine, EngineName};
+use crate::engine::{Dpor, Engine, EngineName, Local};
+use crate::options::Determinism;
 use crate::property::{Claim, Property};
 use crate::target::{Target, TargetKind};
 
@@ -24,14 +25,42 @@ pub(crate) fn unmet_requirement<T: Target>(check: &Check<T>) -> Option<String> {
                 .to_owned(),
         );
     }
-    match check.options.engine {
+    let options = &check.options;
+    if options.exact && check.explorer.is_some() {
+        return Some(
+            "an engine of one's own tells states apart by their fingerprints; leave `exact` out"
+                .to_owned(),
+        );
+    }
+    if options.exact && options.engine.walks().is_some() {
+        return Some(format!(
+            "the engine {} keeps no states, so there are none to compare as a whole; leave `exact` out",
+            options.engine
+        ));
+    }
+    if options.determinism != Determinism::default() && check.target.kind() != TargetKind::Nodes {
+        return Some(
+            "only handlers of nodes are run twice, and this has none; leave `determinism` out"
+                .to_owned(),
+        );
+    }
+    match options.engine {
+        Engine::Auto(auto) if is_multithreaded && auto.local != Local::default() => Some(
+            "the engine auto explores a multithreaded program with dpor, which has no pruning; leave it out"
+                .to_owned(),
+        ),
+        Engine::Auto(auto) if !is_multithreaded && auto.dpor != Dpor::default() => Some(
+            "the engine auto explores this with local and breadth, which have no reduction and no bound on preemptions; \
+             leave them out"
+                .to_owned(),
+        ),
         Engine::Pct(pct) if pct.priority_changes > MOST_PRIORITY_CHANGES => Some(format!(
             "priorities change at most {MOST_PRIORITY_CHANGES} times on a walk, and {} are asked for",
             pct.priority_changes
         )),
         Engine::Local(_) if check.options.exact => Some(
-            "the local engine tells pasts apart by their fingerprints; use the engine breadth, depth or random \
-             to have whole states compared"
+            "the local engine tells pasts apart by their fingerprints; use the engine breadth or depth to have \
+             whole states compared"
                 .to_owned(),
         ),
         Engine::Local(_) => unmet_by_parts(check),
@@ -69,6 +98,13 @@ fn unmet_by_schedules<T: Target>(check: &Check<T>) -> Option<String> {
 /// Why nodes cannot be explored one by one, if they cannot.
 fn unmet_by_parts<T: Target>(check: &Check<T>) -> Option<String> {
     const OTHERS: &str = "use the engine breadth, depth or random, or auto";
+    if check.target.kind() == TargetKind::Threads {
+        return Some(
+            "the local engine explores the nodes of a cluster one by one, and this is a multithreaded program; use the engine \
+             dpor, breadth, depth or random"
+                .to_owned(),
+        );
+    }
     if check.target.kind() != TargetKind::Nodes {
         return Some(format!(
             "the local engine explores the nodes of a cluster one by one, and this is no cluster; {OTHERS}"

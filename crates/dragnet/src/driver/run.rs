@@ -359,7 +359,7 @@ fn verdict<T: Target>(
             local: searched.local,
             schedules: searched.schedules,
             states_estimated: is_walk,
-            collision_probability: if is_walk {
+            collision_probability: if searched.engine.is_random() {
                 0.0
             } else {
                 statistics.collision_probability
@@ -431,6 +431,7 @@ fn outcome<T: Target>(
     let mut short = path.clone();
     // What is simplest has been looked for where schedules were explored, or nothing else is run.
     if !shortest
+        && path.stem.is_none()
         && searched.schedules.is_none()
         && prepared.shortens()
         && let Some(found) = &execution
@@ -589,12 +590,11 @@ fn undescribed_violation<T: Target>(
             (property.to_owned(), ViolationKind::Failure(failure.clone()))
         }
         Wrong::Deadlock(property, waiting) => {
-            // A system that fails to name its components has them numbered.
-            let names = panics::catch(|| system.components()).unwrap_or_default();
-            let waiting = waiting.iter().map(|id| Waiting {
-                who: names.get(id.0).cloned().unwrap_or_else(|| id.to_string()),
+            let waiting = waiting.iter().map(|&actor| Waiting {
+                who: panics::catch(|| system.actor_name(actor))
+                    .unwrap_or_else(|failure| undescribed(&failure)),
                 what: execution
-                    .and_then(|execution| execution.awaits(*id))
+                    .and_then(|execution| execution.awaits(actor))
                     .map(str::to_owned),
             });
             (
@@ -631,6 +631,9 @@ pub(super) fn violation<T: Target>(
         trace.from.clone_from(&prepared.from);
         trace.facts.clone_from(&execution.facts);
         record(system, execution, &mut trace);
+        if let Some(stem) = path.stem {
+            trace.close_cycle(stem);
+        }
         let steps = trace.steps.iter().filter(|_| system.has_lanes());
         let mut lanes: Vec<String> = Vec::new();
         for step in steps {

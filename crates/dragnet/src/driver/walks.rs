@@ -26,7 +26,7 @@ pub(super) fn explore<T: Target>(
     let walks = Walks {
         seed: walks.seed,
         count: walks.count,
-        longest: options.depth,
+        longest: options.longest(),
         priority_changes: match engine {
             Engine::Pct(pct) => Some(pct.priority_changes),
             _ => None,

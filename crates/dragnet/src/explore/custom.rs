@@ -7,8 +7,9 @@ use super::path::{Path, Wrong};
 use super::sample::Sample;
 use super::walk::{Explored, LeftOut, Space};
 use crate::panics;
+use crate::quantity::DepthBound;
 use crate::run::Run;
-use crate::system::{Failure, System, Task};
+use crate::system::{Actor, EventKind, Failure, FailureKind, System, Task};
 use crate::tables::Sketch;
 use crate::trace::Fingerprint;
 
@@ -112,6 +113,21 @@ pub trait Cursor {
     /// Where there is no such event.
     fn task(&mut self, position: usize) -> Task;
 
+    /// What the task of the enabled event at a position is about: see [`System::identity`].
+    ///
+    /// # Panics
+    /// Where there is no such event.
+    fn identity(&mut self, position: usize) -> Fingerprint;
+
+    /// What kind of step the enabled event at a position is.
+    ///
+    /// # Panics
+    /// Where there is no such event.
+    fn kind(&mut self, position: usize) -> EventKind;
+
+    /// The actors that are alive and wait for something.
+    fn waiting(&mut self) -> Vec<Actor>;
+
     /// Takes the enabled event at a position.
     ///
     /// # Panics
@@ -129,7 +145,7 @@ pub trait Cursor {
     fn fingerprint(&self) -> Fingerprint;
 
     /// The bound on the steps of an execution, if the check has one. An explorer that keeps it says that it explored a part.
-    fn depth(&self) -> Option<u64>;
+    fn depth(&self) -> Option<DepthBound>;
 
     /// Whether the search must end: something is violated, or a limit is reached.
     fn must_end(&self) -> bool;
@@ -141,7 +157,7 @@ pub(crate) fn explore<S: System>(
     explorer: &dyn Explorer,
     sample: Option<&Sample<S::State>>,
     gauge: &Gauge,
-    depth: Option<u64>,
+    depth: Option<DepthBound>,
 ) -> Explored {
     let _attendance = space.attend();
     let initial = match space.initial() {
@@ -161,17 +177,28 @@ pub(crate) fn explore<S: System>(
         run: None,
         found: None,
         states: Sketch::new(),
+        taken: 0,
     };
     judge.begin(0);
-    let extent = explorer.explore(&mut judge);
-    let states = judge.states.estimate();
-    gauge.states.store(states, Ordering::Relaxed);
+    let extent = panics::catch(|| explorer.explore(&mut judge));
+    judge.estimate();
     if let Some((path, wrong)) = judge.found {
         return Explored::found(path, wrong);
     }
     let mut explored = Explored::to_the_end(gauge);
-    if let (None, Extent::Part(why)) = (explored.left_out, extent) {
-        explored.left_out = Some(LeftOut::NotExplored(why));
+    match extent {
+        Ok(Extent::Everything) => {}
+        Ok(Extent::Part(why)) => {
+            let why = explored.left_out.unwrap_or(LeftOut::NotExplored(why));
+            explored.left_out = Some(why);
+        }
+        // A mistake of the engine is none of the program.
+        Err(failure) if failure.kind().is_violation() => {
+            let message = format!("the engine {} {failure}", explorer.name());
+            let failure = Failure::new(FailureKind::Limit, message, None);
+            return Explored::found(Path::starting(0), Wrong::Failed(failure));
+        }
+        Err(failure) => return Explored::found(Path::starting(0), Wrong::Failed(failure)),
     }
     explored
 }
@@ -182,7 +209,7 @@ struct Judge<'a, S: System> {
     /// States of a direct system are compared by equality with others of their fingerprint.
     sample: Option<&'a Sample<S::State>>,
     gauge: &'a Gauge,
-    depth: Option<u64>,
+    depth: Option<DepthBound>,
     /// The initial states inside the space, with their places in the system's own list.
     initial: &'a [(usize, S::State)],
     start: usize,
@@ -190,11 +217,37 @@ struct Judge<'a, S: System> {
     found: Option<(Path, Wrong)>,
     /// The states that the cursor has come to.
     states: Sketch,
+    /// How many steps it has taken in all.
+    taken: u64,
+}
+
+/// How many steps are taken between two estimates of the number of states.
+const BETWEEN_ESTIMATES: u64 = 4_096;
+
+#[cold]
+fn no_such_event(position: usize, enabled: usize) -> ! {
+    panic!("takes number {position} of {enabled} enabled events, counted from 0")
 }
 
 impl<'a, S: System> Judge<'a, S> {
     fn run(&mut self) -> &mut (dyn Run<S> + 'a) {
         &mut **self.run.as_mut().expect("it has begun")
+    }
+
+    fn event(&mut self, position: usize) -> S::Event {
+        let enabled = match self.run().events() {
+            Ok(enabled) => enabled,
+            Err(failure) => panics::raise(failure),
+        };
+        match enabled.get(position) {
+            Some(event) => event.clone(),
+            None => no_such_event(position, enabled.len()),
+        }
+    }
+
+    fn estimate(&self) {
+        let states = self.states.estimate();
+        self.gauge.states.store(states, Ordering::Relaxed);
     }
 
     /// Takes note of what is wrong with the execution so far.
@@ -246,8 +299,14 @@ impl<S: System> Cursor for Judge<'_, S> {
         if self.found.is_some() {
             return Arrival::Violation;
         }
+        let starts = self.starts();
+        assert!(
+            start < starts,
+            "begins at {start}, and there are {starts} initial states"
+        );
         self.start = start;
         self.run = None;
+        self.estimate();
         match self.space.system.run(&self.initial[start].1) {
             Ok(run) => self.run = Some(run),
             Err(failure) => return self.fail(failure),
@@ -273,20 +332,46 @@ impl<S: System> Cursor for Judge<'_, S> {
     }
 
     fn task(&mut self, position: usize) -> Task {
+        let event = self.event(position);
         let run = self.run();
-        let event = run.events().map(|events| events[position].clone());
-        match event {
-            Ok(event) => run.system().task(run.state(), &event),
-            Err(failure) => panics::raise(failure),
-        }
+        run.system().task(run.state(), &event)
+    }
+
+    fn identity(&mut self, position: usize) -> Fingerprint {
+        let event = self.event(position);
+        let run = self.run();
+        run.system().identity(run.state(), &event)
+    }
+
+    fn kind(&mut self, position: usize) -> EventKind {
+        let event = self.event(position);
+        let run = self.run();
+        run.system().kind(run.state(), &event)
+    }
+
+    fn waiting(&mut self) -> Vec<Actor> {
+        let run = self.run();
+        run.system().waiting(run.state())
     }
 
     fn take(&mut self, position: usize) -> Arrival {
         if self.found.is_some() {
             return Arrival::Violation;
         }
+        let enabled = self.enabled();
+        if self.found.is_some() {
+            return Arrival::Violation;
+        }
+        if position >= enabled {
+            no_such_event(position, enabled);
+        }
         self.gauge.add(0, 1);
+        self.taken += 1;
+        if self.taken.is_multiple_of(BETWEEN_ESTIMATES) {
+            self.estimate();
+        }
         if let Err(failure) = self.run().take(position) {
+            self.gauge.reach(self.steps() as u64);
             return self.fail(failure);
         }
         let inside = self.space.holds(self.run());
@@ -307,6 +392,11 @@ impl<S: System> Cursor for Judge<'_, S> {
     }
 
     fn back_to(&mut self, steps: usize) {
+        let taken = self.steps();
+        assert!(
+            steps <= taken,
+            "goes back to step {steps}, and has taken {taken}"
+        );
         if self.found.is_none()
             && let Err(failure) = self.run().back_to(steps)
         {
@@ -319,7 +409,7 @@ impl<S: System> Cursor for Judge<'_, S> {
         run.fingerprint(self.space.key)
     }
 
-    fn depth(&self) -> Option<u64> {
+    fn depth(&self) -> Option<DepthBound> {
         self.depth
     }
 

@@ -20,12 +20,13 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
+use crate::quantity::Seed;
 use crate::system::Actor;
 use crate::trace::{GOLDEN, scatter};
 
 /// Which walks to make.
 pub(crate) struct Walks {
-    pub(crate) seed: u64,
+    pub(crate) seed: Seed,
     pub(crate) count: u64,
     pub(crate) longest: Option<u64>,
     /// How often priorities change on a walk that goes by them. Without, it goes on evenly.
@@ -148,7 +149,7 @@ impl Lot {
 struct Draw(u64);
 
 impl Draw {
-    fn new(seed: u64, walk: u64) -> Self {
+    fn new(Seed(seed): Seed, walk: u64) -> Self {
         Self(scatter(seed).wrapping_add(scatter(walk.wrapping_add(1))))
     }
 
@@ -173,7 +174,7 @@ mod tests {
 
     fn walks(priority_changes: Option<u32>) -> Walks {
         Walks {
-            seed: 7,
+            seed: Seed(7),
             count: 100,
             longest: None,
             priority_changes,

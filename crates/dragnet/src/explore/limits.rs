@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 
 use super::quiet::{Delivery, Job};
 use crate::options::Options;
+use crate::quantity::Bytes;
 use crate::step_guard::{self, LostStep, Searching, Sighting, StepGuard};
 
 /// Watches a search and can stop it.
@@ -276,7 +277,7 @@ impl Watched<'_> {
 
     fn watch<R: Send + 'static>(&self, job: &Job<R>) -> Ended<R> {
         let mut shown = self.began;
-        let mut memory = MemoryLimit::new(self.options.memory);
+        let mut memory = MemoryLimit::new(self.options.memory.map(|Bytes(limit)| limit));
         // The steps in progress, with how long each has been seen. Time is counted in looks: where the whole machine
         // stands still for a while, no step is late.
         let mut sightings: Vec<(Sighting, Duration)> = Vec::new();

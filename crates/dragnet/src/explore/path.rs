@@ -8,7 +8,7 @@ use super::walk::{Space, examined};
 use crate::guarded::{initial, list_events, next};
 use crate::panics;
 use crate::run::Run;
-use crate::system::{ComponentId, Failure, System};
+use crate::system::{Actor, Failure, System};
 use crate::trace::{Fingerprint, Step};
 
 /// An execution: an initial state, then at each step the position of the event taken among those enabled.
@@ -16,6 +16,8 @@ use crate::trace::{Fingerprint, Step};
 pub(crate) struct Path {
     pub(crate) start: usize,
     pub(crate) events: Vec<usize>,
+    /// The number of steps in the stem, where those behind it are a cycle.
+    pub(crate) stem: Option<usize>,
 }
 
 impl Path {
@@ -24,6 +26,7 @@ impl Path {
         Self {
             start,
             events: Vec::new(),
+            stem: None,
         }
     }
 }
@@ -32,7 +35,7 @@ impl Path {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Wrong {
     /// Somebody alive waits, and nothing but faults and idle deliveries can still happen.
-    Deadlock(usize, Vec<ComponentId>),
+    Deadlock(usize, Vec<Actor>),
     /// The program failed while it took the last event.
     Failed(Failure),
     /// The last state does not satisfy this property.
@@ -116,8 +119,8 @@ impl Finding {
 pub(crate) struct Execution<S: System> {
     pub(crate) start: S::State,
     pub(crate) steps: Vec<ExecutionStep<S>>,
-    /// Where nothing makes progress in the last state, what each component that waits there waits for.
-    awaited: Vec<(ComponentId, Option<String>)>,
+    /// Where nothing makes progress in the last state, what each actor that waits there waits for.
+    awaited: Vec<(Actor, Option<String>)>,
     /// The facts about the program that it takes.
     pub(crate) facts: Vec<String>,
 }
@@ -187,10 +190,10 @@ impl<S: System> Execution<S> {
         })
     }
 
-    /// What a component that waits in the last state waits for.
-    pub(crate) fn awaits(&self, component: ComponentId) -> Option<&str> {
+    /// What an actor that waits in the last state waits for.
+    pub(crate) fn awaits(&self, actor: Actor) -> Option<&str> {
         let mut awaited = self.awaited.iter();
-        let (_, what) = awaited.find(|(known, _)| *known == component)?;
+        let (_, what) = awaited.find(|(known, _)| *known == actor)?;
         what.as_deref()
     }
 
@@ -239,7 +242,10 @@ impl<S: System> Execution<S> {
                     if ends(state) {
                         let taken = way[..level - 1].iter();
                         let events = taken.map(|(_, untried)| untried - 1).collect();
-                        return Some(Path { start, events });
+                        return Some(Path {
+                            events,
+                            ..Path::starting(start)
+                        });
                     }
                     go_back(&mut way, &mut dead);
                     backtracks += 1;
@@ -269,15 +275,15 @@ impl<S: System> Execution<S> {
     }
 }
 
-/// What each component that waits waits for, where nothing makes progress any more.
-fn awaited<S: System>(run: &mut dyn Run<S>) -> Vec<(ComponentId, Option<String>)> {
+/// What each actor that waits waits for, where nothing makes progress any more.
+fn awaited<S: System>(run: &mut dyn Run<S>) -> Vec<(Actor, Option<String>)> {
     if run.makes_progress() != Ok(false) {
         return Vec::new();
     }
     let waiting = panics::catch(|| run.system().waiting(run.state())).unwrap_or_default();
-    let awaited = waiting.into_iter().map(|component| {
-        let what = panics::catch(|| run.awaits(component));
-        (component, what.ok().flatten())
+    let awaited = waiting.into_iter().map(|actor| {
+        let what = panics::catch(|| run.awaits(actor));
+        (actor, what.ok().flatten())
     });
     awaited.collect()
 }

@@ -9,7 +9,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 
 use crate::engine::{Engine, EngineName, EngineOption};
-use crate::system::{ComponentId, EventKind};
+use crate::system::{Actor, ComponentId, EventKind};
 use crate::verdict::ViolationKind;
 use crate::{Check, Failure, Outcome, System, Verdict};
 
@@ -143,9 +143,9 @@ impl System for Graph {
         self.edges[*event].kind
     }
 
-    fn waiting(&self, state: &Place) -> Vec<ComponentId> {
+    fn waiting(&self, state: &Place) -> Vec<Actor> {
         let waits = self.waiting.contains(&state.at);
-        waits.then_some(ComponentId(0)).into_iter().collect()
+        waits.then_some(ComponentId(0).into()).into_iter().collect()
     }
 }
 

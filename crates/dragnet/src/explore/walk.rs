@@ -8,7 +8,7 @@ use crate::panics;
 use crate::property::{Bound, Properties};
 use crate::run::Run;
 use crate::step_guard::{self, Step as _};
-use crate::system::{ComponentId, EventKind, Failure, FailureKind, Successor, System};
+use crate::system::{Actor, EventKind, Failure, FailureKind, Successor, System};
 use crate::tables::Domain;
 use crate::trace::{Fingerprint, Key};
 
@@ -405,11 +405,7 @@ impl<S: System> Space<'_, S> {
         })
     }
 
-    fn deadlock(
-        &self,
-        property: usize,
-        waiting: impl FnOnce() -> Vec<ComponentId>,
-    ) -> Option<Wrong> {
+    fn deadlock(&self, property: usize, waiting: impl FnOnce() -> Vec<Actor>) -> Option<Wrong> {
         match panics::catch(waiting) {
             Ok(waiting) if waiting.is_empty() => None,
             Ok(waiting) => Some(Wrong::Deadlock(property, waiting)),

@@ -7,18 +7,10 @@ pub(crate) mod threads;
 /// Without the feature there are no multithreaded programs.
 #[cfg(not(feature = "threads"))]
 pub(crate) mod threads {
-    /// The place of a loop, and how many turns would have to be followed.
-    type GaveUp = (&'static std::panic::Location<'static>, u32);
-
     pub enum Moments {}
-
-    impl Moments {
-        pub(crate) fn gave_up(&self) -> Option<GaveUp> {
-            match *self {}
-        }
-    }
 }
 
+use std::panic::Location;
 use std::sync::Arc;
 
 use crate::engine::{Breadth, Engine};
@@ -120,6 +112,13 @@ pub trait Target: Sized + 'static {
     /// The executions of a multithreaded program, if it is one.
     #[doc(hidden)]
     fn multithreaded(_system: &Self::System) -> Option<&threads::Moments> {
+        None
+    }
+
+    /// Where a search has left out what comes behind a loop that ends by itself: the place of the loop, and how many of its turns
+    /// would have to be followed.
+    #[doc(hidden)]
+    fn unfinished_loop(_system: &Self::System) -> Option<(&'static Location<'static>, u32)> {
         None
     }
 

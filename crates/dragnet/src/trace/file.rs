@@ -191,7 +191,7 @@ impl Trace {
         };
         if trace.version != version {
             return Err(malformed(format!(
-                "its version is {}, and this Dragnet reads version {version} of it",
+                "its version is {}, and this Dragnet reads versions {VERSION} and {VERSION_WITH_CYCLE}, the latter with a cycle",
                 trace.version
             )));
         }

@@ -83,6 +83,7 @@ pub struct SavedMessage {
 
 /// A saved state that cannot be used.
 #[derive(Debug, Error)]
+#[non_exhaustive]
 pub enum StateError {
     /// The file cannot be read.
     #[error("cannot read the state {}: {source}", path.display())]

@@ -35,6 +35,7 @@ pub enum ViolationKind {
 
 /// A component that waits in vain.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Waiting {
     /// Its name.
     pub who: String,

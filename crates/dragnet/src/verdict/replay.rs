@@ -7,6 +7,7 @@ use crate::trace::SavedState;
 
 /// A trace that was run again and still violates its property.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Replay {
     /// The execution, explained anew.
     pub counterexample: Counterexample,
@@ -21,6 +22,7 @@ pub struct Replay {
 
 /// A trace that does not fit the system any more.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum ReplayError {
     /// The trace was recorded from another system.
     #[error("this trace is of `{recorded}`, not of `{replayed}`")]

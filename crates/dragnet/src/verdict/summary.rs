@@ -161,7 +161,11 @@ impl Verdict {
             lines.push((
                 "nodes",
                 format!(
-                    "{} local states, {} handler runs",
+                    "{}{} local states, {} handler runs",
+                    match self.decided_by.is_random() {
+                        true => "about ",
+                        false => "",
+                    },
                     grouped(work.local_states),
                     grouped(work.handler_runs)
                 ),
@@ -197,7 +201,7 @@ impl Verdict {
             format!(
                 "states were missed: the `Hash` of {type_name} leaves out fields that `Eq` compares"
             )
-        } else if statistics.states_estimated {
+        } else if self.decided_by.is_random() {
             "none of those that walks came to: each is judged on every walk".to_owned()
         } else if self.exact && digested {
             "none beside the digests: whole states were compared".to_owned()

@@ -14,6 +14,7 @@ use crate::explore::visited::Fingerprints;
 use crate::explore::walk::{Explored, Space};
 use crate::panics;
 use crate::property::{Claim, LocalPredicate, Pairs, Scope};
+use crate::quantity::Seed;
 use crate::step_guard;
 use crate::system::{Failure, System};
 use crate::tables::{Domain, Pair};
@@ -282,7 +283,7 @@ impl<S: System> Whole for Taken<'_, S> {
         };
         if let Aim::WantedByChance { walks, steps } = aim {
             let walks = Walks {
-                seed: 0,
+                seed: Seed(0),
                 count: walks,
                 longest: Some(longest.map_or(steps, |longest| longest.min(steps))),
                 priority_changes: None,

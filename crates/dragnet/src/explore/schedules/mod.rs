@@ -141,7 +141,7 @@ impl Attempt {
 struct Shared {
     attempt: Attempt,
     /// How much was known of the program's loops.
-    lessons: u64,
+    revision: u64,
     tree: Mutex<Tree>,
     /// Something is open, or all is done.
     news: Condvar,
@@ -211,9 +211,9 @@ impl Schedules<'_> {
     /// Explores all schedules, and begins anew whenever something was learnt of the program's loops by which earlier
     /// executions would have gone otherwise.
     fn attempt(&self, attempt: Attempt) -> Explored {
-        let lessons = self.program.loops.changes();
-        let explored = self.explore_knowing(lessons, attempt);
-        if !self.has_learnt(lessons) || self.gauge.must_end() || self.still_finds(&explored) {
+        let revision = self.program.loops.revision();
+        let explored = self.explore_at(revision, attempt);
+        if !self.has_new_facts(revision) || self.gauge.must_end() || self.still_finds(&explored) {
             return explored;
         }
         explored.before(self.gauge, || self.attempt(attempt))
@@ -226,15 +226,15 @@ impl Schedules<'_> {
     }
 
     /// Whether something was learnt of the program's loops since.
-    fn has_learnt(&self, lessons: u64) -> bool {
-        self.program.loops.changes() != lessons
+    fn has_new_facts(&self, revision: u64) -> bool {
+        self.program.loops.revision() != revision
     }
 
-    fn explore_knowing(&self, lessons: u64, attempt: Attempt) -> Explored {
+    fn explore_at(&self, revision: u64, attempt: Attempt) -> Explored {
         let merges = attempt.planning == Planning::Whole;
         let shared = Shared {
             attempt,
-            lessons,
+            revision,
             tree: Mutex::new(Tree::new(self.lets_sleep(), merges)),
             news: Condvar::new(),
             is_broken: AtomicBool::new(false),
@@ -298,7 +298,7 @@ impl Schedules<'_> {
             let over = self.gauge.must_end()
                 || shared.is_broken.load(Relaxed)
                 || lock(&shared.explored).is_over();
-            if over || tree.is_done() || self.has_learnt(shared.lessons) {
+            if over || tree.is_done() || self.has_new_facts(shared.revision) {
                 shared.news.notify_all();
                 return None;
             }
@@ -409,7 +409,7 @@ impl Schedules<'_> {
         explored.weakly_ordered = explored.weakly_ordered.max(executor.weakly_ordered());
         explored.blocked_executions += asked;
         explored.questions += asked;
-        let is_astray = (astray || lost_track) && !self.has_learnt(shared.lessons);
+        let is_astray = (astray || lost_track) && !self.has_new_facts(shared.revision);
         // What is planned as a whole relies on what threads do next being the same in another order. Where it depends on
         // who drops an `Arc` last, it is not, whether an operation tells that or not.
         let is_surprising = is_astray && !differs || execution.last_drop_matters();

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::{Director, Executor, Finish, Reduction, Schedules, ThreadId, Transition};
 use crate::explore::limits::Gauge;
+use crate::system::Actor;
 use crate::target::threads::execution::ExecutionView;
 use crate::target::threads::model::EventId;
 use crate::target::threads::operation::Action;
@@ -22,7 +23,7 @@ pub(crate) struct Found {
     /// Its decisions as positions among what was enabled.
     pub(crate) positions: Vec<usize>,
     /// The threads that have not ended.
-    pub(crate) waiting: Vec<ThreadId>,
+    pub(crate) waiting: Vec<Actor>,
     /// How often a thread is interrupted that could have gone on.
     interruptions: u32,
 }
@@ -157,12 +158,10 @@ impl Schedules<'_> {
             } = retrace;
             let last = executor.last_execution();
             let execution = last.view();
-            let threads = execution.threads().iter().copied();
-            let waiting = threads.filter(|&thread| !execution.has_ended(thread));
             let found = Found {
                 finish,
                 positions,
-                waiting: waiting.collect(),
+                waiting: execution.waiting(),
                 interruptions,
             };
             (found, look(execution))

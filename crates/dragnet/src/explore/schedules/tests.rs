@@ -13,6 +13,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::explore::limits::Gauge;
+use crate::quantity::Seed;
 use crate::target::nodes::Faults;
 use crate::target::threads::history::HistoricEvent;
 use crate::target::threads::sync::atomic::{AtomicUsize, Ordering::SeqCst};
@@ -42,7 +43,7 @@ fn program_set(
         fruitless_turns: 100,
         patience: std::time::Duration::from_secs(60),
         faults: Faults::none(),
-        seed: 0,
+        seed: Seed(0),
         without_std_arcs: false,
         reports_leaks: false,
     };

@@ -19,6 +19,7 @@ pub struct Faults {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum FaultKind {
     Drop,
     Duplicate,

@@ -15,7 +15,7 @@ use crate::coarse_hash::CoarseHash;
 use crate::panics;
 use crate::run::Run;
 use crate::step_guard;
-use crate::system::{ComponentId, EventKind, Failure, Successor, System, Task};
+use crate::system::{Actor, ComponentId, EventKind, Failure, Successor, System, Task};
 use crate::tables::prefetch;
 use crate::target::parts::{Parts, Sent};
 use crate::trace::{Fingerprint, Key, Step, bind, debug, finish};
@@ -570,7 +570,7 @@ impl<N: Node> System for Nodes<N> {
         }
     }
 
-    fn waiting(&self, row: &Row) -> Vec<ComponentId> {
+    fn waiting(&self, row: &Row) -> Vec<Actor> {
         (0..self.nodes.len())
             .filter(|&node| {
                 let local = self.local(row, node);
@@ -584,11 +584,12 @@ impl<N: Node> System for Nodes<N> {
                         step_guard::run(&step, || self.nodes[node].waiting(state))
                     })
             })
-            .map(ComponentId)
+            .map(|node| ComponentId(node).into())
             .collect()
     }
 
-    fn awaits(&self, row: &Row, component: ComponentId) -> Option<String> {
+    fn awaits(&self, row: &Row, actor: Actor) -> Option<String> {
+        let component = Task::by(actor).component()?;
         self.waits_for(row, component.0)
     }
 

@@ -11,6 +11,7 @@ use super::operation::{ObjectId, Operation, ProcessId, ThreadId, Way};
 use super::spin::blocking::GaveUp;
 use super::spin::detection::Sight;
 use super::state::State;
+use crate::system::Actor;
 use crate::trace::GOLDEN;
 
 /// An execution, under way or at its end.
@@ -97,10 +98,9 @@ impl<'a> ExecutionView<'a> {
             .map_or(0, |thread| thread.steps)
     }
 
-    /// Whether a thread has ended.
-    #[inline]
-    pub(crate) fn has_ended(self, thread: ThreadId) -> bool {
-        self.0.thread(thread).ended
+    /// The threads that have not ended.
+    pub(crate) fn waiting(self) -> Vec<Actor> {
+        self.0.waiting().collect()
     }
 
     /// The process of a thread.

@@ -166,6 +166,7 @@ impl World {
             self.refuse(format!("there are two processes called {name}"));
         }
         let id = ProcessId(state.hosts.len() as u32);
+        self.names().process(id, &name);
         state.hosts.push(Host::new(name));
         let object = state.add_object(Model::process(id), Some(at));
         (id, object)

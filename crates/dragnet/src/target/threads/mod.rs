@@ -35,7 +35,7 @@ use std::time::Duration;
 
 use super::nodes::{FaultKind, Faults};
 use super::{Setting, Target, TargetKind};
-use crate::engine::{Dpor, Engine};
+use crate::engine::{Dpor, Engine, Seed};
 pub(crate) use moments::lost;
 pub use moments::{Moment, Moments, Turn};
 use operation::Action;
@@ -85,7 +85,7 @@ impl Threads {
                 fruitless_turns: 2,
                 patience: Duration::from_secs(10),
                 faults: Faults::none(),
-                seed: 0,
+                seed: Seed(0),
                 without_std_arcs: false,
                 reports_leaks: false,
             },
@@ -166,8 +166,8 @@ impl Threads {
     /// let falls = |&seed: &u64| Check::new(Threads::new(dice).seed(seed)).run().violation().is_some();
     /// assert!((0..100).any(|seed| falls(&seed)) && !(0..100).all(|seed| falls(&seed)));
     /// ```
-    pub fn seed(mut self, seed: u64) -> Self {
-        self.setting.seed = seed;
+    pub fn seed(mut self, seed: impl Into<Seed>) -> Self {
+        self.setting.seed = seed.into();
         self
     }
 
@@ -236,7 +236,7 @@ pub(crate) fn round_bound(turns: u32) -> String {
 }
 
 /// What bounds an exploration in which random numbers were drawn.
-pub(crate) fn seed_bound(seed: u64) -> String {
+pub(crate) fn seed_bound(seed: Seed) -> String {
     format!("the random numbers of seed {seed}")
 }
 
@@ -272,6 +272,10 @@ impl Target for Threads {
 
     fn bounds_met(system: &Moments) -> Vec<String> {
         system.bounds_met()
+    }
+
+    fn unfinished_loop(moments: &Moments) -> Option<spin::blocking::GaveUp> {
+        moments.gave_up()
     }
 
     fn warnings(system: &Moments) -> Vec<String> {

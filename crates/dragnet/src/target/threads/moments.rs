@@ -10,13 +10,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use super::describe;
 use super::execution::ExecutionView;
 use super::executor::{Director, Executor, Finish, Program, Transition};
-use super::operation::ThreadId;
 use super::run::LiveRun;
 use super::spin::blocking::GaveUp;
 use super::state::State;
 use super::world;
 use crate::run::Run;
-use crate::system::{ComponentId, Failure, FailureKind, System, Task};
+use crate::system::{Actor, ComponentId, Failure, FailureKind, System, Task};
 use crate::trace::{Fingerprint, Key, Step, scatter};
 
 /// The executions of a program with threads, moment by moment.
@@ -61,7 +60,7 @@ pub(super) struct Seen {
     pub(super) enabled: Vec<Transition>,
     /// The task of each of them, and what it is about.
     pub(super) tasks: Vec<(Task, u64)>,
-    pub(super) waiting: Vec<ThreadId>,
+    pub(super) waiting: Vec<Actor>,
 }
 
 impl Drop for Past {
@@ -76,14 +75,12 @@ impl Drop for Past {
 
 impl Seen {
     fn new(state: &State, history: u64, enabled: &[Transition]) -> Self {
-        let threads = state.order.iter().copied();
-        let waiting = threads.filter(|&thread| !state.thread(thread).ended);
-        let tasks = enabled.iter().map(|&(thread, _)| state.task_of(thread));
+        let tasks = enabled.iter().map(|&transition| state.task_of(transition));
         Self {
             history,
             tasks: tasks.collect(),
             enabled: enabled.to_vec(),
-            waiting: waiting.collect(),
+            waiting: state.waiting().collect(),
         }
     }
 }
@@ -402,16 +399,13 @@ impl System for Moments {
         Fingerprint::of(&scatter(state.0.seen.history), key)
     }
 
-    fn waiting(&self, state: &Moment) -> Vec<ComponentId> {
-        let waiting = state.0.seen.waiting.iter();
-        waiting
-            .map(|thread| ComponentId(thread.0 as usize))
-            .collect()
+    fn waiting(&self, state: &Moment) -> Vec<Actor> {
+        state.0.seen.waiting.clone()
     }
 
-    fn awaits(&self, state: &Moment, component: ComponentId) -> Option<String> {
-        let thread = ThreadId(component.0 as u32);
+    fn awaits(&self, state: &Moment, actor: Actor) -> Option<String> {
         let names = &self.program.names;
+        let thread = names.thread(actor)?;
         let awaited = self.along(&state.taken(), Told::No, |state, _| {
             describe::awaited(state, thread, names)
         });
@@ -431,7 +425,15 @@ impl System for Moments {
     }
 
     fn components(&self) -> Vec<String> {
-        self.program.names.all()
+        self.program.names.processes()
+    }
+
+    fn actor_name(&self, actor: Actor) -> String {
+        let names = &self.program.names;
+        match names.thread(actor) {
+            Some(thread) => names.of(thread),
+            None => describe::OUTSIDE.to_owned(),
+        }
     }
 
     fn explain(&self, before: &Moment, event: &Turn, after: Option<&Moment>) -> Step {

@@ -1,9 +1,11 @@
-//! The names of threads: the same in all executions.
+//! The names of threads and processes: the same in all executions.
 
 use std::fmt::{self, Display};
 use std::sync::{Mutex, PoisonError};
 
-use super::operation::ThreadId;
+use super::operation::{ProcessId, ThreadId};
+use crate::process::FIRST;
+use crate::system::Actor;
 use crate::trace::scatter;
 
 /// The threads of all executions: each by whose child it is, and the how manyeth.
@@ -11,6 +13,7 @@ pub(crate) struct Names(Mutex<Known>);
 
 struct Known {
     threads: Vec<Named>,
+    processes: Vec<String>,
 }
 
 struct Named {
@@ -39,6 +42,7 @@ impl Default for Names {
     fn default() -> Self {
         Self(Mutex::new(Known {
             threads: vec![Named::new(Vec::new(), Some("main".to_owned()))],
+            processes: vec![FIRST.to_owned()],
         }))
     }
 }
@@ -80,10 +84,29 @@ impl Names {
         self.known().threads[thread.0 as usize].to_string()
     }
 
-    /// What each thread is called, by its number.
-    pub(crate) fn all(&self) -> Vec<String> {
+    /// The thread that an actor is.
+    pub(super) fn thread(&self, actor: Actor) -> Option<ThreadId> {
+        let Actor::Component(_, hash) = actor else {
+            return None;
+        };
         let known = self.known();
-        known.threads.iter().map(ToString::to_string).collect()
+        let number = known.threads.iter().position(|named| named.hash == hash)?;
+        Some(ThreadId(number as u32))
+    }
+
+    /// Takes note of what a process is called.
+    pub(super) fn process(&self, ProcessId(process): ProcessId, name: &str) {
+        let processes = &mut self.known().processes;
+        let number = process as usize;
+        if processes.get(number).is_none_or(|known| known != name) {
+            processes.resize(processes.len().max(number + 1), String::new());
+            processes[number] = name.to_owned();
+        }
+    }
+
+    /// What each process is called, by its number.
+    pub(super) fn processes(&self) -> Vec<String> {
+        self.known().processes.clone()
     }
 
     /// A hash by which every process knows a thread.

@@ -5,11 +5,10 @@ use std::ops::Deref;
 use std::sync::Arc;
 
 use super::moments::{Moment, Moments, Seen, Turn};
-use super::operation::ThreadId;
 use super::runtime::executor::Transition;
 use super::runtime::live::Live;
 use crate::run::Run;
-use crate::system::{Actor, ComponentId, Failure, System};
+use crate::system::{Actor, Failure, System};
 use crate::trace::{Fingerprint, Key, Step, scatter};
 
 /// An execution that goes on from a moment. It is begun when the first step is taken; where something has to be known about
@@ -218,11 +217,12 @@ impl Run<Moments> for LiveRun<'_> {
         self.live.report().told.clone()
     }
 
-    fn awaits(&self, component: ComponentId) -> Option<String> {
-        match self.positions.is_empty() {
-            true => self.moments.awaits(&self.start, component),
-            false => self.live.awaited(ThreadId(component.0 as u32)),
+    fn awaits(&self, actor: Actor) -> Option<String> {
+        if self.positions.is_empty() {
+            return self.moments.awaits(&self.start, actor);
         }
+        self.live
+            .awaited(self.moments.program().names.thread(actor)?)
     }
 
     fn facts(&self) -> Vec<String> {

@@ -10,10 +10,11 @@ use super::clocks::Row;
 use super::model::{EventId, Model};
 use super::object::Object;
 use super::operation::{ObjectId, Operation, ProcessId, ThreadId, Way};
+use super::runtime::executor::Transition;
 use super::spin::detection::{Effect, Round};
 use super::spin::termination;
 use super::state::State;
-use crate::system::{ComponentId, Task};
+use crate::system::{Actor, ComponentId, Task};
 use crate::trace::{GOLDEN, scatter};
 
 /// A thread, as far as an execution has brought it.
@@ -159,13 +160,34 @@ impl State {
         self.order.push(id);
     }
 
-    /// The task of a thread, and the identity of its next operation: a thread has one at a time.
-    pub(super) fn task_of(&self, id: ThreadId) -> (Task, u64) {
+    /// Who a thread is for an explorer.
+    pub(super) fn actor(&self, id: ThreadId) -> Actor {
         let thread = self.thread(id);
-        let task = match thread.process {
-            ProcessId::OUTSIDE => Task::of_the_environment(None),
-            ProcessId(process) => Task::of_thread(ComponentId(process as usize), id.0),
+        match thread.process {
+            ProcessId::OUTSIDE => Actor::Environment,
+            process => Actor::Component(component(process), thread.hash),
+        }
+    }
+
+    /// The task of a transition, and the identity of the operation: a thread has one at a time.
+    pub(super) fn task_of(&self, (id, way): Transition) -> (Task, u64) {
+        let thread = self.thread(id);
+        let crashes = |operation| self.crashed_by(&operation, way).map(component);
+        let task = match self.actor(id) {
+            Actor::Environment => Task::of_the_environment(self.pending(id).and_then(crashes)),
+            actor => Task::by(actor),
         };
         (task, thread.hash ^ scatter(u64::from(thread.steps)))
     }
+
+    /// The threads that have not ended.
+    pub(super) fn waiting(&self) -> impl Iterator<Item = Actor> {
+        let threads = self.order.iter().copied();
+        let waiting = threads.filter(|&thread| !self.thread(thread).ended);
+        waiting.map(|thread| self.actor(thread))
+    }
+}
+
+fn component(ProcessId(process): ProcessId) -> ComponentId {
+    ComponentId(process as usize)
 }

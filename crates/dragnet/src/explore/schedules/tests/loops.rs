@@ -187,10 +187,10 @@ fn sights(
     workers: usize,
 ) -> (Explored, Vec<(bool, u64)>) {
     let (explored, endings) = loop {
-        let known = program.loops.changes();
+        let known = program.loops.revision();
         let found = endings(program, reduction, workers);
         // What was run before something was learnt of loops went otherwise.
-        if program.loops.changes() == known {
+        if program.loops.revision() == known {
             break found;
         }
     };

@@ -113,7 +113,7 @@ fn rate(program: &Arc<Program>, depth: u32, walks: u64) -> (u64, u64) {
         ends_at_first: false,
     };
     let walks = Walks {
-        seed: 0,
+        seed: Seed(0),
         count: walks,
         longest: None,
         priority_changes: Some(depth - 1),

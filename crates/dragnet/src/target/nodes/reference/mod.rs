@@ -116,7 +116,7 @@ impl Way {
         let options = [
             EngineOption::Pruning(self.pruning),
             EngineOption::Walks(20),
-            EngineOption::Seed(self.seed),
+            EngineOption::Seed(self.seed.into()),
         ];
         let engine = options.into_iter().fold(engine, |engine, option| {
             engine.with(option).unwrap_or(engine)

@@ -17,7 +17,7 @@ use super::state::State;
 use crate::trace::Step;
 
 /// What everything is called that is part of no process.
-const OUTSIDE: &str = "outside";
+pub(super) const OUTSIDE: &str = "outside";
 
 /// Whether a place is one of Dragnet's own or of the standard library, where no user looks.
 pub(super) fn is_own(at: &Location<'_>) -> bool {

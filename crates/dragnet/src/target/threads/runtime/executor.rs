@@ -171,7 +171,7 @@ pub(in super::super) struct Course {
     /// How often it has been begun anew without coming further or learning anything.
     in_place: usize,
     /// How much was known of the program's loops.
-    lessons: u64,
+    revision: u64,
 }
 
 impl Course {
@@ -354,7 +354,7 @@ impl Executor {
             let _entered = Entered::new(unsafe { &*world });
             let pulse = Arc::clone(self.world.pulse());
             let _watched = watchdog::on_duty(&pulse, self.patience());
-            course.lessons = self.program.loops.changes();
+            course.revision = self.program.loops.revision();
             loop {
                 let finish = match self.begin_along(&mut course) {
                     Ok(None) => self.conduct(director),
@@ -380,7 +380,7 @@ impl Executor {
     pub(super) fn open(&mut self, course: &mut Course) -> Result<(), Left> {
         watchdog::begin_duty(self.world.pulse(), self.patience());
         self.for_a_step(|executor| {
-            course.lessons = executor.program.loops.changes();
+            course.revision = executor.program.loops.revision();
             executor.reach(course, false)
         })
     }
@@ -472,7 +472,7 @@ impl Executor {
         }
         self.begin();
         course.begun += 1;
-        Ok(self.follow(&course.taken).err())
+        Ok(self.replay_prefix(&course.taken).err())
     }
 
     /// Takes an execution apart that is over with `finish`, or left there because something must be known before it goes on:
@@ -498,9 +498,9 @@ impl Executor {
         } else {
             let reached = self.taken();
             let before = std::mem::replace(&mut course.taken, reached);
-            let changes = self.program.loops.changes();
-            let known = std::mem::replace(&mut course.lessons, changes);
-            course.in_place = match before.len() == course.taken.len() && known == changes {
+            let revision = self.program.loops.revision();
+            let known = std::mem::replace(&mut course.revision, revision);
+            course.in_place = match before.len() == course.taken.len() && known == revision {
                 true => course.in_place + 1,
                 false => 0,
             };
@@ -534,7 +534,7 @@ impl Executor {
     }
 
     /// Goes the way of an earlier execution.
-    fn follow(&mut self, taken: &[Taken]) -> Result<(), Finish> {
+    fn replay_prefix(&mut self, taken: &[Taken]) -> Result<(), Finish> {
         self.world.state().borrow_mut().ahead.prescribe(taken);
         loop {
             let mut state = self.world.state().borrow_mut();
@@ -570,9 +570,10 @@ impl Executor {
         self.world.set_scrutiny(Scrutiny::Ignore);
         // All that has happened is a way as well, if there should be none but that.
         let came_there = [&way[..], taken].into_iter().any(|way| {
-            let lessons = self.program.loops.changes();
+            let revision = self.program.loops.revision();
             self.begin();
-            let came_there = self.follow(way).is_ok() && self.go_on_alone(thread, this, lessons);
+            let came_there =
+                self.replay_prefix(way).is_ok() && self.go_on_alone(thread, this, revision);
             self.take_apart();
             came_there
         });
@@ -580,9 +581,9 @@ impl Executor {
         came_there
     }
 
-    /// Has a thread go on alone in a loop, and learns of it what comes out if no more was known in the end than the `lessons`
-    /// with which the execution began. False where the thread is not in that loop.
-    fn go_on_alone(&mut self, thread: ThreadId, this: Instance, lessons: u64) -> bool {
+    /// Has a thread go on alone in a loop, and learns of it what comes out if no more facts were known in the end than
+    /// at the `revision` with which the execution began. False where the thread is not in that loop.
+    fn go_on_alone(&mut self, thread: ThreadId, this: Instance, revision: u64) -> bool {
         let (way, operations) = {
             let state = self.world.state().borrow();
             if state.loop_of(thread) != Some(this) {
@@ -620,7 +621,7 @@ impl Executor {
             self.go_on(thread);
         }
         // What another worker has learnt meanwhile changes what counts as new, so that the loop seems to be left.
-        if loops.changes() == lessons {
+        if loops.revision() == revision {
             let places = self.state().last_places(thread, way);
             loops.learn(this, probed, habit, places.into_iter());
         }

@@ -14,7 +14,7 @@ use super::super::execution::ExecutionView;
 use super::super::operation::{Action, ThreadId};
 use super::executor::{Course, Executor, Finish, Left, Program, Taken, Transition};
 use super::world;
-use crate::system::{Failure, Task};
+use crate::system::{Actor, Failure, Task};
 use crate::trace::Step;
 
 /// What an execution has come to by a step.
@@ -26,7 +26,7 @@ pub(in super::super) struct Report {
     /// The task of each of them, and what it is about.
     pub(in super::super) tasks: Vec<(Task, u64)>,
     /// The threads that have not ended.
-    pub(in super::super) waiting: Vec<ThreadId>,
+    pub(in super::super) waiting: Vec<Actor>,
     pub(in super::super) has_yielded: bool,
     /// The last event as a person reads it, if events are told.
     pub(in super::super) told: Option<Step>,
@@ -203,14 +203,11 @@ impl Resumed {
         if is_open {
             let enabled = self.executor.enabled();
             report.enabled.extend_from_slice(enabled);
-            let tasks = enabled.iter().map(|&(thread, _)| state.task_of(thread));
+            let tasks = enabled.iter().map(|&transition| state.task_of(transition));
             report.tasks.extend(tasks);
         }
-        let threads = state.order.iter().copied();
         report.waiting.clear();
-        report
-            .waiting
-            .extend(threads.filter(|&thread| !state.thread(thread).ended));
+        report.waiting.extend(state.waiting());
         let last = state.events.last();
         report.hash = last.map_or(0, |last| state.hash_of(last));
         report.has_yielded = last.is_some_and(|last| last.operation.action == Action::Yield);

@@ -24,6 +24,7 @@ use super::executor::Program;
 use super::stacks::Room;
 use super::watchdog::{self, Pulse, Trapped};
 use crate::panics;
+use crate::quantity::Seed;
 use crate::step_guard;
 use crate::step_guard::controlled::ControlledThreads;
 use crate::system::{Failure, FailureKind};
@@ -177,7 +178,7 @@ pub(crate) struct Setting {
     /// What may go wrong.
     pub(crate) faults: Faults,
     /// What random numbers follow from.
-    pub(crate) seed: u64,
+    pub(crate) seed: Seed,
     /// Whether no `Arc` of `std` orders accesses to checked cells.
     pub(crate) without_std_arcs: bool,
     /// Whether it is a failure that values still have owners at the end.
@@ -832,7 +833,7 @@ impl World {
         let mut state = self.state.borrow_mut();
         let this = state.thread_mut(self.running.get());
         this.drawn += 1;
-        let begin = scatter(scatter(self.setting.seed) ^ this.hash);
+        let begin = scatter(scatter(self.setting.seed.0) ^ this.hash);
         scatter(begin.wrapping_add(this.drawn.wrapping_mul(GOLDEN)))
     }
 

@@ -208,7 +208,7 @@ impl Loops {
     }
 
     /// How often something was learnt by which executions that were run before would have gone otherwise.
-    pub(crate) fn changes(&self) -> u64 {
+    pub(crate) fn revision(&self) -> u64 {
         self.changes.load(Relaxed)
     }
 
