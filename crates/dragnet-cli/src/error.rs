@@ -4,7 +4,7 @@ use std::io;
 use std::path::PathBuf;
 
 use dragnet::catalog::SelectionError;
-use dragnet::engine::UnreadOption;
+use dragnet::engine::{EngineName, UnreadOption};
 use dragnet::trace::{StateError, TraceError};
 use dragnet::verdict::ReplayError;
 use thiserror::Error;
@@ -24,7 +24,10 @@ pub(crate) enum Error {
     NoState(String),
     #[error("{} has {steps} steps; --after takes a number up to that", trace.display())]
     NotSoManySteps { trace: PathBuf, steps: usize },
-    #[error("{flag}: {source}; choose another engine, or leave it out")]
+    #[error(
+        "{flag}: {source}: choose --engine {}, or leave it out",
+        reader(source)
+    )]
     Unread {
         flag: &'static str,
         source: UnreadOption,
@@ -51,6 +54,16 @@ pub(crate) enum Error {
     },
     #[error("cannot replay {}: {source}", trace.display())]
     Replay { trace: PathBuf, source: ReplayError },
+}
+
+/// An engine that reads an option, whatever the system is where there is one.
+fn reader(unread: &UnreadOption) -> EngineName {
+    let mut readers = unread.readers.iter().copied();
+    let first = unread.readers[0];
+    // What `auto` reads depends on the kind of system.
+    readers
+        .find(|&engine| engine != EngineName::Auto)
+        .unwrap_or(first)
 }
 
 /// A suggestion when what was asked for is nearly the name of something.

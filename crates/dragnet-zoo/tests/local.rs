@@ -40,7 +40,7 @@ fn verdict(
 fn patience(pruning: Pruning) -> Duration {
     match pruning {
         Pruning::Plain | Pruning::Coarse => Duration::from_secs(1),
-        Pruning::Refined | Pruning::Adaptive => Duration::from_secs(120),
+        _ => Duration::from_secs(120),
     }
 }
 

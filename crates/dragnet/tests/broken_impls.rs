@@ -382,7 +382,9 @@ fn a_hash_or_eq_of_a_direct_system_that_panics_is_a_failure_of_the_step() {
                     .threads(threads)
             };
             fails_in_step_two(&check().run(), message, Some(check()));
-            fails_in_step_two(&check().exact().run(), message, Some(check()));
+            if !engine.is_random() {
+                fails_in_step_two(&check().exact().run(), message, Some(check()));
+            }
             // Outside the space nothing fails.
             let within = check()
                 .within("below two", |count| count.value < FROM)

@@ -4,6 +4,7 @@ use std::hash::{Hash, Hasher};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use dragnet::engine::EngineName;
+use dragnet::extend::{Cursor, Explorer, Extent};
 use dragnet::{Check, Failure, Outcome, System};
 
 /// Counts in two digits, of which only the first reaches the fingerprint.
@@ -272,12 +273,14 @@ impl System for Drifting {
 #[test]
 fn a_system_that_is_not_deterministic_is_told_so_and_not_blamed() {
     for engine in [EngineName::Breadth, EngineName::Depth, EngineName::Random] {
-        let verdict = Check::new(Drifting(AtomicU32::new(1)))
+        let mut check = Check::new(Drifting(AtomicU32::new(1)))
             .always("never 50", |state| *state != 50)
             .engine(engine)
-            .threads(1)
-            .exact()
-            .run();
+            .threads(1);
+        if engine != EngineName::Random {
+            check = check.exact();
+        }
+        let verdict = check.run();
         let Outcome::Inconclusive(reason) = &verdict.outcome else {
             panic!("{engine:?}: {verdict}");
         };
@@ -443,4 +446,103 @@ fn a_violation_is_reported_though_the_system_fails_to_name_its_components() {
         let found = verdict.counterexample().expect("two is reached");
         assert_eq!(found.len(), 2, "{engine:?}");
     }
+}
+
+/// Counts to three, by ones and twos.
+struct Counter;
+
+impl System for Counter {
+    type State = u8;
+    type Event = u8;
+
+    fn initial(&self) -> Vec<u8> {
+        vec![0]
+    }
+
+    fn events(&self, count: &u8, out: &mut Vec<u8>) {
+        out.extend((1..=2).filter(|more| count + more <= 3));
+    }
+
+    fn next(&self, count: &u8, more: &u8) -> Result<u8, Failure> {
+        Ok(count + more)
+    }
+}
+
+/// An engine that does one thing.
+struct Engine(fn(&mut dyn Cursor));
+
+impl Explorer for Engine {
+    fn name(&self) -> &str {
+        "one-thing"
+    }
+
+    fn explore(&self, cursor: &mut dyn Cursor) -> Extent {
+        (self.0)(cursor);
+        Extent::Everything
+    }
+}
+
+/// What an engine does wrong, and what is said of it.
+type Mistake = (fn(&mut dyn Cursor), &'static str);
+
+#[test]
+fn a_mistake_of_an_engine_of_ones_own_is_none_of_the_program() {
+    let mistakes: [Mistake; 5] = [
+        (|_| panic!("not written"), "panicked: not written"),
+        (
+            |cursor| {
+                cursor.take(99);
+            },
+            "takes number 99 of 2 enabled events",
+        ),
+        (
+            |cursor| {
+                cursor.task(2);
+            },
+            "takes number 2 of 2 enabled events",
+        ),
+        (
+            |cursor| {
+                cursor.begin(1);
+            },
+            "begins at 1, and there are 1",
+        ),
+        (
+            |cursor| cursor.back_to(1),
+            "goes back to step 1, and has taken 0",
+        ),
+    ];
+    for (mistake, message) in mistakes {
+        let verdict = Check::new(Counter).explore_with(Engine(mistake)).run();
+        let Outcome::Inconclusive(why) = &verdict.outcome else {
+            panic!("{message}: {verdict}");
+        };
+        let all = ["the engine one-thing", message];
+        assert!(all.iter().all(|part| why.contains(part)), "{why}");
+    }
+}
+
+#[test]
+fn what_an_engine_of_ones_own_has_found_counts_though_it_panics_then() {
+    let finds = Engine(|cursor| {
+        cursor.take(1);
+        panic!("{:?}", cursor.steps());
+    });
+    let check = Check::new(Counter).always("never two", |&count| count != 2);
+    let verdict = check.explore_with(finds).run();
+    assert_eq!(verdict.counterexample().map(|found| found.len()), Some(1));
+}
+
+#[test]
+fn a_run_goes_back_step_by_step_without_taking_any_again() {
+    let mut run = Counter.run(&0).unwrap();
+    for _ in 0..3 {
+        run.take(0).unwrap();
+    }
+    for steps in [2, 1, 0_u8] {
+        run.back_to(steps.into()).unwrap();
+        assert_eq!((*run.state(), run.steps()), (steps, steps.into()));
+    }
+    assert_eq!(run.events().unwrap(), [1, 2]);
+    assert_eq!(run.repeated_steps(), 0);
 }

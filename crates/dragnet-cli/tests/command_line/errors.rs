@@ -87,11 +87,31 @@ fn bad_usage_gets_one_line_that_names_the_choices() {
         ),
         (
             "check paxos --preemptions 1",
-            &["--preemptions", "breadth", "auto and dpor"],
+            &["--preemptions", "breadth", "auto and dpor", "--engine dpor"],
         ),
         (
             "check paxos --engine dpor",
             &["multithreaded", "breadth, depth, random, pct, local, auto"],
+        ),
+        (
+            "check paxos --engine auto --preemptions 1",
+            &["auto", "local and breadth", "leave them out"],
+        ),
+        (
+            "check readers --engine auto --pruning refined",
+            &["auto", "dpor", "no pruning"],
+        ),
+        (
+            "check paxos --engine random --exact",
+            &["random", "keeps no states", "leave `exact` out"],
+        ),
+        (
+            "check readers --determinism always",
+            &["handlers of nodes", "leave `determinism` out"],
+        ),
+        (
+            "check readers --engine local",
+            &["multithreaded program", "use the engine dpor, breadth"],
         ),
         (
             "check readers --exact",

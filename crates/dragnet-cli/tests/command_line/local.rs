@@ -81,7 +81,7 @@ fn what_the_local_engine_cannot_judge_is_said_in_a_line_with_who_can() {
     );
     let run = Place::new().run("check paxos --engine local --exact");
     assert_eq!(run.status, BAD_INPUT);
-    assert_says(run.error_line(), &["breadth, depth or random"]);
+    assert_says(run.error_line(), &["use the engine breadth or depth"]);
     let run = Place::new().run("check paxos --pruning coarse");
     assert_eq!(run.status, BAD_INPUT);
     assert_says(run.error_line(), &["--engine local"]);

@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicU64 as Counter, Ordering::Relaxed};
 
 use dragnet::sync::atomic::{AtomicU32, Ordering::SeqCst};
 use dragnet::sync::{Arc, Mutex};
+use dragnet::system::{Actor, ComponentId};
 use dragnet::trace::Key;
 use dragnet::{Failure, Run, System, Threads, thread};
 
@@ -129,6 +130,61 @@ fn steps_lead_to_the_states_that_the_system_says() -> Result<(), Failure> {
         state = program.next(&state, event)?;
         run.take(events.len() - 1)?;
     }
+}
+
+/// The actors of the enabled tasks along the first execution, and what they are called.
+fn actors(program: &dragnet::threads::Moments) -> Result<Vec<(Actor, String)>, Failure> {
+    let mut run = program.run(&program.initial()[0])?;
+    let mut actors = Vec::new();
+    while let Some(event) = run.events()?.first().cloned() {
+        let actor = run.system().task(run.state(), &event).actor;
+        actors.push((actor, program.actor_name(actor)));
+        run.take(0)?;
+    }
+    Ok(actors)
+}
+
+#[test]
+fn an_actor_is_the_same_whatever_was_executed_before() -> Result<(), Failure> {
+    /// Two threads start one each, in either order.
+    fn program() -> dragnet::threads::Moments {
+        let start = |name: &'static str| {
+            let inner = move || {
+                let inner = thread::Builder::new().name(format!("below {name}"));
+                inner.spawn(thread::yield_now).unwrap().join().unwrap();
+            };
+            let outer = thread::Builder::new().name(name.to_owned());
+            outer.spawn(inner).unwrap()
+        };
+        let body = move || {
+            for thread in [start("one"), start("two")] {
+                thread.join().unwrap();
+            }
+        };
+        Threads::new(body).system()
+    }
+    let (fresh, used) = (program(), program());
+    let mut other = used.run(&used.initial()[0])?;
+    while !other.events()?.is_empty() {
+        let last = other.events()?.len() - 1;
+        other.take(last)?;
+    }
+    drop(other);
+    let expected = actors(&fresh)?;
+    assert_eq!(actors(&used)?, expected);
+    let names = ["main", "one", "two", "below one", "below two"];
+    for name in names {
+        assert!(expected.iter().any(|(_, known)| known == name), "{name}");
+    }
+    // All of them are threads of one process.
+    assert_eq!(fresh.components().len(), 1);
+    for (actor, _) in expected {
+        assert!(
+            matches!(actor, Actor::Component(ComponentId(0), _)),
+            "{actor:?}"
+        );
+    }
+    Ok(())
 }
 
 #[test]

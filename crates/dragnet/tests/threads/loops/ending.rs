@@ -1,6 +1,7 @@
 //! Loops that end by themselves: they are followed.
 
 use dragnet::engine::{Dpor, EngineName, Reduction};
+use dragnet::extend::{Cursor, Explorer, Extent};
 use dragnet::sync::Arc;
 use dragnet::sync::atomic::{AtomicU32, Ordering::SeqCst};
 use dragnet::time::Duration;
@@ -74,6 +75,33 @@ fn a_loop_that_ends_by_itself_very_late_is_not_left_out_silently() {
         let advice = "Threads::fruitless_turns(1500) follows it";
         assert!(why.contains(advice), "{engine}: {why}");
     }
+}
+
+/// Runs one execution, and claims to have explored everything.
+struct OneExecution;
+
+impl Explorer for OneExecution {
+    fn name(&self) -> &str {
+        "one-execution"
+    }
+
+    fn explore(&self, cursor: &mut dyn Cursor) -> Extent {
+        while !cursor.must_end() && cursor.enabled() > 0 {
+            cursor.take(0);
+        }
+        Extent::Everything
+    }
+}
+
+#[test]
+fn an_engine_of_ones_own_cannot_know_that_a_loop_was_left_out() {
+    let verdict = Check::new(Threads::new(|| looks(1_500, true)))
+        .explore_with(OneExecution)
+        .run();
+    let Outcome::Inconclusive(why) = &verdict.outcome else {
+        panic!("{verdict}");
+    };
+    assert!(why.contains("Threads::fruitless_turns("), "{why}");
 }
 
 #[test]
