@@ -31,8 +31,11 @@ use crate::trace::Fingerprint;
 ///     }
 ///
 ///     fn explore(&self, cursor: &mut dyn Cursor) -> Extent {
-///         while !cursor.must_end() && cursor.enabled() > 0 {
-///             cursor.take(cursor.enabled() - 1);
+///         while !cursor.must_end() {
+///             let Some(last) = cursor.enabled().checked_sub(1) else {
+///                 break;
+///             };
+///             cursor.take(last);
 ///         }
 ///         Extent::Part("one execution is no proof")
 ///     }
