@@ -6,7 +6,7 @@ use std::hash::Hash;
 use std::sync::Arc;
 
 use dragnet::Check;
-use dragnet::extend::{Setting, Target, TargetKind};
+use dragnet::extend::{Checkable, Direct, Setting, Target, TargetKind};
 use stateright::actor::ActorModel;
 use stateright::{Expectation, Property};
 
@@ -211,6 +211,10 @@ fn hash_runs_together<S>() -> bool {
     ]
     .iter()
     .any(|culprit| name.contains(culprit))
+}
+
+impl<M: CheckableModel> Checkable for Stateright<M> {
+    type Host = Direct<ModelSystem<M>>;
 }
 
 impl<M: CheckableModel> Target for Stateright<M> {

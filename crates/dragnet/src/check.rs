@@ -4,7 +4,7 @@ use std::hash::Hash;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::driver;
+use crate::driver::{self, Checkable, Host, Prepared};
 use crate::engine::{Depth, Engine};
 use crate::explore::Control;
 use crate::explore::custom::Explorer;
@@ -151,7 +151,8 @@ impl<T: Target> Check<T> {
 
     /// Has an engine of one's own explore: see [`Explorer`](crate::extend::Explorer). It has one thread.
     pub fn explore_with(mut self, explorer: impl Explorer) -> Self {
-        AnyCheck::set_explorer(&mut self, Arc::new(explorer));
+        self.options.engine = Depth::new().into();
+        self.explorer = Some(Arc::new(explorer));
         self
     }
 
@@ -227,21 +228,6 @@ impl<T: Target> Check<T> {
         self
     }
 
-    /// Searches, and says what was found. When the environment variable `DRAGNET_REPLAY` names a trace of this check,
-    /// that is run again instead, step by step, with the program's own output.
-    ///
-    /// # Panics
-    /// When that trace cannot be read, or the system has changed since it was recorded.
-    #[track_caller]
-    pub fn run(self) -> Verdict {
-        driver::check_or_replay(self)
-    }
-
-    /// Searches under `control`, which can watch the search and stop it.
-    pub fn run_under(self, control: &Control) -> Verdict {
-        driver::check(self, control)
-    }
-
     /// Starts in a saved state instead of at the beginning; for a cluster whose states can be read.
     ///
     /// See [`Cluster::serializable`](crate::Cluster::serializable) for an example.
@@ -268,11 +254,6 @@ impl<T: Target> Check<T> {
         Ok(())
     }
 
-    /// Runs a recorded counterexample again, step by step.
-    pub fn replay(self, trace: &Trace) -> Result<Replay, ReplayError> {
-        driver::replay(self, trace)
-    }
-
     /// Why it cannot be explored as it is, if it cannot.
     pub(crate) fn objection(&self) -> Option<String> {
         if cfg!(panic = "abort") {
@@ -296,6 +277,28 @@ impl<T: Target> Check<T> {
         let mut bounds = self.target.bounds();
         bounds.extend(self.within.iter().map(|bound| bound.name.clone()));
         bounds
+    }
+}
+
+impl<T: Checkable> Check<T> {
+    /// Searches, and says what was found. When the environment variable `DRAGNET_REPLAY` names a trace of this check,
+    /// that is run again instead, step by step, with the program's own output.
+    ///
+    /// # Panics
+    /// When that trace cannot be read, or the system has changed since it was recorded.
+    #[track_caller]
+    pub fn run(self) -> Verdict {
+        driver::check_or_replay(self)
+    }
+
+    /// Searches under `control`, which can watch the search and stop it.
+    pub fn run_under(self, control: &Control) -> Verdict {
+        T::Host::check(Prepared::new(self), control)
+    }
+
+    /// Runs a recorded counterexample again, step by step.
+    pub fn replay(self, trace: &Trace) -> Result<Replay, ReplayError> {
+        driver::replay_of(self, trace)
     }
 }
 
@@ -475,10 +478,12 @@ where
     N: Node,
     F: for<'a> Fn(Snapshot<'a, N>, InFlight<'a, N>) -> bool + Send + Sync + 'static,
 {
-    Box::new(move |system, state| condition(system.snapshot(state), system.in_flight(state)))
+    Box::new(move |system, state| {
+        condition(Snapshot::new(system, state), InFlight::new(system, state))
+    })
 }
 
-impl<T: Target + 'static> From<Check<T>> for Box<dyn AnyCheck> {
+impl<T: Checkable> From<Check<T>> for Box<dyn AnyCheck> {
     fn from(check: Check<T>) -> Self {
         Box::new(check)
     }
@@ -517,7 +522,7 @@ pub trait AnyCheck {
     fn replay(self: Box<Self>, trace: &Trace) -> Result<Replay, ReplayError>;
 }
 
-impl<T: Target> AnyCheck for Check<T> {
+impl<T: Checkable> AnyCheck for Check<T> {
     fn options_mut(&mut self) -> &mut Options {
         &mut self.options
     }

@@ -147,6 +147,7 @@ pub mod threads {
 
 /// What a crate needs that brings an engine of its own, or a kind of target.
 pub mod extend {
+    pub use crate::driver::{Checkable, Direct};
     pub use crate::explore::custom::{Arrival, Cursor, Explorer, Extent};
     pub use crate::target::{Setting, Target, TargetKind, Watch};
 }

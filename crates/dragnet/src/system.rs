@@ -151,6 +151,15 @@ pub trait System: Send + Sync {
         None
     }
 
+    /// The same system without what a search has learnt of it, where it keeps anything of that kind.
+    #[doc(hidden)]
+    fn afresh(&self) -> Option<Self>
+    where
+        Self: Sized,
+    {
+        None
+    }
+
     /// A hint that the successors of `state` will be asked for shortly: a system can have the memory that this takes on
     /// its way by then.
     #[inline]

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use dragnet::engine::EngineName;
-use dragnet::extend::Target;
+use dragnet::extend::Checkable;
 use dragnet::verdict::Style;
 use dragnet::{Check, Cluster, Context, Failure, Node, NodeId, Outcome, System, crashes};
 
@@ -60,7 +60,7 @@ impl Node for ManyBeginnings {
 }
 
 /// Runs a check within limits, and says why it is inconclusive and how long it took.
-fn why_cut<T: Target>(check: Check<T>, time: Duration, memory: u64) -> (String, Duration) {
+fn why_cut<T: Checkable>(check: Check<T>, time: Duration, memory: u64) -> (String, Duration) {
     let began = Instant::now();
     let verdict = check.time(time).memory(memory).run();
     match verdict.outcome {

@@ -8,33 +8,39 @@ use std::thread;
 use std::time::Duration;
 
 use super::engines::{Searched, explore, explore_parts, taken_apart, within_limits};
+use super::host::Host;
 use super::run::Prepared;
-use crate::engine::{Auto, Breadth, Engine, EngineName};
+use crate::engine::{Auto, Breadth, EngineName};
 use crate::explore::limits::Gauge;
 use crate::explore::quiet;
 use crate::explore::walk::Space;
 use crate::system::System;
-use crate::target::Target;
+use crate::target::nodes::Nodes;
 use crate::verdict::LocalWork;
 
 /// How long the local engine has the cores to itself.
 const HEAD_START: Duration = Duration::from_secs(2);
 
-/// Local model checking by itself for a moment, then breadth first beside it: whichever has a verdict first.
-pub(super) fn race<T: Target>(
-    prepared: &Prepared<T>,
+/// The nodes of a cluster are explored by two engines; what cannot be taken apart is explored by one alone.
+pub(super) fn explore_auto<H: Host>(
+    prepared: &Prepared<H>,
     auto: Auto,
     gauge: &Gauge,
     workers: usize,
 ) -> Searched {
-    let Some(apart) = taken_apart(prepared) else {
-        // What cannot be taken apart is explored by one engine alone.
-        let alone = match T::multithreaded(&prepared.system) {
-            Some(_) => Engine::Dpor(auto.dpor),
-            None => Breadth::new().into(),
-        };
-        return explore(prepared, alone, Gauge::shared(gauge), workers);
-    };
+    if let Some(prepared) = taken_apart(prepared) {
+        return race(prepared, auto, gauge, workers);
+    }
+    #[cfg(feature = "threads")]
+    if H::threads(prepared).is_some() {
+        return explore(prepared, auto.dpor.into(), Gauge::shared(gauge), workers);
+    }
+    let breadth = Breadth::new().into();
+    explore(prepared, breadth, Gauge::shared(gauge), workers)
+}
+
+/// Local model checking by itself for a moment, then breadth first beside it: whichever has a verdict first.
+fn race(prepared: &Prepared<Nodes>, auto: Auto, gauge: &Gauge, workers: usize) -> Searched {
     let threads = AtomicUsize::new(workers);
     let space = prepared.space();
     let space = Space {
@@ -46,22 +52,14 @@ pub(super) fn race<T: Target>(
     let breadth_gauge = Gauge::inside(gauge, None);
     let (local_stop, breadth_stop) = (local_gauge.stopper(), breadth_gauge.stopper());
     thread::scope(|scope| {
-        let (threads, apart, space) = (&threads, &apart, &space);
+        let (threads, space) = (&threads, &space);
         let told = done.clone();
         quiet::spawn_worker(scope, move || {
             let searched = panic::catch_unwind(AssertUnwindSafe(|| {
                 let mut work = LocalWork::default();
                 let explored = within_limits(|| {
                     let pruning = auto.local.pruning;
-                    explore_parts(
-                        prepared,
-                        space,
-                        apart,
-                        pruning,
-                        &local_gauge,
-                        threads,
-                        &mut work,
-                    )
+                    explore_parts(prepared, space, pruning, &local_gauge, threads, &mut work)
                 });
                 Searched {
                     explored,

@@ -1,6 +1,7 @@
 //! Engines that are written outside of Dragnet.
 
-use super::engines::Searched;
+use super::engines::{Searched, bounds_met};
+use super::host::Host;
 use super::run::Prepared;
 use crate::engine::EngineName;
 use crate::explore::custom::{self, Explorer};
@@ -10,14 +11,13 @@ use crate::explore::sample::Sample;
 use crate::explore::walk::Explored;
 use crate::panics;
 use crate::system::System;
-use crate::target::Target;
 
-pub(super) fn explore<T: Target>(
-    prepared: &Prepared<T>,
+pub(super) fn explore<H: Host>(
+    prepared: &Prepared<H>,
     explorer: &dyn Explorer,
     gauge: Gauge,
 ) -> Searched {
-    let sample = (!T::System::COMPARES_PARTS).then(Sample::new);
+    let sample = (!H::System::COMPARES_PARTS).then(Sample::new);
     let space = prepared.space();
     let depth = prepared.options.depth;
     let explore = || custom::explore(&space, explorer, sample.as_ref(), &gauge, depth);
@@ -25,7 +25,7 @@ pub(super) fn explore<T: Target>(
         .unwrap_or_else(|limit| Explored::found(Path::starting(0), Wrong::Failed(limit)));
     let mut searched = Searched {
         explored,
-        bounds: T::bounds_met(&prepared.system),
+        bounds: bounds_met(prepared),
         coarse_hash: match &sample {
             Some(sample) => sample.unequal().cloned(),
             None => prepared.system.coarse_hash(),

@@ -14,20 +14,18 @@ use crate::explore::walk::{Explored, LeftOut};
 use crate::panics;
 use crate::quantity::Seed;
 use crate::system::FailureKind;
-use crate::target::Target;
 use crate::target::threads::executor::{Finish, Transition};
 use crate::target::threads::{Moments, round_bound, seed_bound};
 use crate::verdict::ScheduleWork;
 
 /// Explores the schedules of a multithreaded program that matter.
-pub(super) fn explore<T: Target>(
-    prepared: &Prepared<T>,
-    moments: &Moments,
+pub(super) fn explore(
+    prepared: &Prepared<Moments>,
     dpor: Dpor,
     gauge: Gauge,
     workers: usize,
 ) -> Searched {
-    let schedules = schedules(prepared, moments, dpor, &gauge, workers);
+    let schedules = schedules(prepared, dpor, &gauge, workers);
     let mut leaked = None;
     let ended = panics::catch_limit(|| {
         let ended = schedules.explore();
@@ -67,16 +65,15 @@ pub(super) fn explore<T: Target>(
             scheduling_points: ended.scheduling_points,
             weakly_ordered: ended.weakly_ordered,
         }),
-        bounds: bounds(moments, dpor, &ended),
+        bounds: bounds(&prepared.system, dpor, &ended),
         ..Searched::nothing(EngineName::Dpor, gauge)
     }
 }
 
 /// Where schedules were drawn, says what that took, and puts the simplest execution with the same end in the place of what was
 /// found.
-pub(super) fn simplify_walk<T: Target>(
-    prepared: &Prepared<T>,
-    moments: &Moments,
+pub(super) fn simplify_walk(
+    prepared: &Prepared<Moments>,
     workers: usize,
     ended: u64,
     searched: &mut Searched,
@@ -91,7 +88,7 @@ pub(super) fn simplify_walk<T: Target>(
         executions: ended,
         blocked_executions: 0,
         scheduling_points: searched.gauge.transitions.load(Relaxed),
-        weakly_ordered: moments.weakly_ordered(),
+        weakly_ordered: prepared.system.weakly_ordered(),
     });
     if searched.explored.found.is_none() && ended <= workers as u64 {
         searched.explored.found = leaked_object(prepared, &searched.gauge);
@@ -104,24 +101,23 @@ pub(super) fn simplify_walk<T: Target>(
         _ => Finish::Stuck,
     };
     if wrong.is_violation()
-        && let Some(decisions) = moments.decisions(&path.events)
+        && let Some(decisions) = prepared.system.decisions(&path.events)
     {
         // Which walk goes wrong first does not depend on how many workers there are.
-        let schedules = schedules(prepared, moments, dpor, &searched.gauge, 1);
+        let schedules = schedules(prepared, dpor, &searched.gauge, 1);
         searched.explored.found = Some(simplest(prepared, &schedules, decisions, finish));
     }
 }
 
 /// How the schedules of a program are explored.
-fn schedules<'a, T: Target>(
-    prepared: &Prepared<T>,
-    moments: &'a Moments,
+fn schedules<'a>(
+    prepared: &'a Prepared<Moments>,
     dpor: Dpor,
     gauge: &'a Gauge,
     workers: usize,
 ) -> Schedules<'a> {
     Schedules {
-        program: moments.program(),
+        program: prepared.system.program(),
         reduction: dpor.reduction,
         longest: prepared.options.longest(),
         preemptions: dpor.preemptions,
@@ -133,7 +129,7 @@ fn schedules<'a, T: Target>(
 
 /// The failure of an object that an execution takes from the one before it on the same OS thread. Where each OS thread has run
 /// one execution at most, one of them runs two more.
-fn leaked_object<T: Target>(prepared: &Prepared<T>, gauge: &Gauge) -> Option<(Path, Wrong)> {
+fn leaked_object(prepared: &Prepared<Moments>, gauge: &Gauge) -> Option<(Path, Wrong)> {
     let walks = Walks {
         seed: Seed(0),
         count: 2,
@@ -149,8 +145,8 @@ fn leaked_object<T: Target>(prepared: &Prepared<T>, gauge: &Gauge) -> Option<(Pa
 }
 
 /// The simplest execution that ends like one that was found.
-fn simplest<T: Target>(
-    prepared: &Prepared<T>,
+fn simplest(
+    prepared: &Prepared<Moments>,
     schedules: &Schedules<'_>,
     decisions: Vec<Transition>,
     finish: Finish,

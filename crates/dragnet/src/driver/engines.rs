@@ -1,10 +1,12 @@
 //! The list of engines: which function explores for each of them.
 
 use std::any::Any;
+use std::panic::Location;
 use std::sync::atomic::AtomicUsize;
 
 #[cfg(feature = "threads")]
 use super::dpor;
+use super::host::Host;
 use super::run::Prepared;
 use super::walks;
 use crate::coarse_hash::CoarseHash;
@@ -21,8 +23,7 @@ use crate::panics;
 use crate::property::Property;
 use crate::system::System;
 use crate::tables::{Pair, Single};
-use crate::target::Target;
-use crate::target::parts::Apart;
+use crate::target::nodes::Nodes;
 use crate::verdict::{LocalWork, ScheduleWork};
 
 /// What a search came to, and by which engine.
@@ -62,10 +63,10 @@ impl Searched {
     }
 
     /// What comes behind a loop that was not followed to its end was not explored.
-    pub(super) fn note_unfinished_loop<T: Target>(&mut self, prepared: &Prepared<T>) {
+    pub(super) fn note_unfinished_loop<H: Host>(&mut self, prepared: &Prepared<H>) {
         let explored = &mut self.explored;
         if explored.found.is_none() && explored.left_out.is_none() {
-            let unfinished = T::unfinished_loop(&prepared.system);
+            let unfinished = unfinished_loop(prepared);
             explored.left_out = unfinished.map(|(at, turns)| LeftOut::GaveUp { at, turns });
         }
     }
@@ -79,19 +80,40 @@ impl Searched {
     }
 }
 
-/// The system taken apart, if it can be and its properties can be judged like that.
-pub(super) fn taken_apart<T: Target>(prepared: &Prepared<T>) -> Option<Apart<'_, T::System>> {
+/// The check of a cluster whose nodes can be explored one by one, and its properties judged like that.
+pub(super) fn taken_apart<H: Host>(prepared: &Prepared<H>) -> Option<&Prepared<Nodes>> {
+    let prepared = H::nodes(prepared)?;
     let mut properties = prepared.properties.iter();
     let judges_nodes = !properties.any(Property::looks_at_the_network);
-    let apart = T::apart(&prepared.system)?;
-    (judges_nodes && !prepared.options.exact && apart.parts.nodes() > 0).then_some(apart)
+    let has_nodes = prepared.system.parts().nodes() > 0;
+    (judges_nodes && !prepared.options.exact && has_nodes).then_some(prepared)
 }
 
-/// Explores the nodes of a system that was taken apart, one by one.
-pub(super) fn explore_parts<T: Target>(
-    prepared: &Prepared<T>,
-    space: &Space<'_, T::System>,
-    apart: &Apart<'_, T::System>,
+/// Where a search has left out what comes behind a loop that ends by itself: the place of the loop, and how many of its turns
+/// would have to be followed.
+fn unfinished_loop<H: Host>(prepared: &Prepared<H>) -> Option<(&'static Location<'static>, u32)> {
+    #[cfg(feature = "threads")]
+    if let Some(prepared) = H::threads(prepared) {
+        return prepared.system.gave_up();
+    }
+    _ = prepared;
+    None
+}
+
+/// What turned out to bound the exploration, a phrase each.
+pub(super) fn bounds_met<H: Host>(prepared: &Prepared<H>) -> Vec<String> {
+    #[cfg(feature = "threads")]
+    if let Some(prepared) = H::threads(prepared) {
+        return prepared.system.bounds_met();
+    }
+    _ = prepared;
+    Vec::new()
+}
+
+/// Explores the nodes of a cluster one by one.
+pub(super) fn explore_parts(
+    prepared: &Prepared<Nodes>,
+    space: &Space<'_, Nodes>,
     pruning: Pruning,
     gauge: &Gauge,
     threads: &AtomicUsize,
@@ -103,9 +125,9 @@ pub(super) fn explore_parts<T: Target>(
         Ok(initial) if initial.is_empty() => return Explored::to_the_end(gauge),
         Ok(_) => {}
     }
-    let whole = Taken::new(space, apart, &prepared.domain);
+    let whole = Taken::new(space, &prepared.domain);
     let local = Local {
-        parts: apart.parts,
+        parts: space.system.parts(),
         whole: &whole,
         gauge,
         domain: &prepared.domain,
@@ -124,8 +146,8 @@ pub(super) fn within_limits(search: impl FnOnce() -> Explored) -> Explored {
 }
 
 /// Explores with one engine. Two at once are for [`auto`](super::auto).
-pub(super) fn explore<T: Target>(
-    prepared: &Prepared<T>,
+pub(super) fn explore<H: Host>(
+    prepared: &Prepared<H>,
     engine: Engine,
     gauge: Gauge,
     workers: usize,
@@ -134,31 +156,29 @@ pub(super) fn explore<T: Target>(
         return walks::explore(prepared, engine, walks, gauge, workers);
     }
     #[cfg(feature = "threads")]
-    if let (Some(moments), Engine::Dpor(dpor)) = (T::multithreaded(&prepared.system), engine) {
-        return dpor::explore(prepared, moments, dpor, gauge, workers);
+    if let (Some(prepared), Engine::Dpor(dpor)) = (H::threads(prepared), engine) {
+        return dpor::explore(prepared, dpor, gauge, workers);
     }
     let space = prepared.space();
     let options = &prepared.options;
     let domain = &prepared.domain;
     let mut searched = Searched::nothing(engine.name(), gauge);
-    let sample = (!T::System::COMPARES_PARTS && !options.exact).then(Sample::new);
+    let sample = (!H::System::COMPARES_PARTS && !options.exact).then(Sample::new);
     let search = Search {
         space: &space,
         gauge: &searched.gauge,
         depth: options.longest(),
         workers,
     };
-    let apart = match engine {
-        Engine::Local(local) => taken_apart(prepared).map(|apart| (local.pruning, apart)),
+    let nodes = match engine {
+        Engine::Local(local) => taken_apart(prepared).map(|nodes| (local.pruning, nodes)),
         _ => None,
     };
-    searched.explored = if let Some((pruning, apart)) = apart {
+    searched.explored = if let Some((pruning, nodes)) = nodes {
         let (threads, gauge) = (AtomicUsize::new(workers), &searched.gauge);
         let mut work = LocalWork::default();
         let explored = within_limits(|| {
-            explore_parts(
-                prepared, &space, &apart, pruning, gauge, &threads, &mut work,
-            )
+            explore_parts(nodes, &nodes.space(), pruning, gauge, &threads, &mut work)
         });
         searched.local = Some(work);
         explored
@@ -171,8 +191,8 @@ pub(super) fn explore<T: Target>(
         searched.remains = Some(visited);
         explored
     } else {
-        let numbered = || Fingerprints::<T::System, Pair>::new(domain, sample.as_ref());
-        let plain = || Fingerprints::<T::System, Single>::new(domain, sample.as_ref());
+        let numbered = || Fingerprints::<H::System, Pair>::new(domain, sample.as_ref());
+        let plain = || Fingerprints::<H::System, Single>::new(domain, sample.as_ref());
         match engine {
             Engine::Depth(_) if options.depth.is_some() => search.depth(&numbered()),
             Engine::Depth(_) => search.depth(&plain()),
@@ -186,7 +206,7 @@ pub(super) fn explore<T: Target>(
         Some(sample) => sample.unequal().cloned(),
         None => prepared.system.coarse_hash(),
     };
-    searched.bounds = T::bounds_met(&prepared.system);
+    searched.bounds = bounds_met(prepared);
     searched.sampled = sample.map(|sample| sample.kept());
     searched
 }

@@ -6,12 +6,15 @@ mod custom;
 #[cfg(feature = "threads")]
 mod dpor;
 mod engines;
+mod host;
 mod replay;
 mod requirements;
 mod run;
 mod shorten;
 mod walks;
 
-pub(crate) use replay::{check_or_replay, replay};
+pub(crate) use host::Host;
+pub use host::{Checkable, Direct};
+pub(crate) use replay::{check_or_replay, replay_of};
 pub(crate) use requirements::unmet_requirement;
-pub(crate) use run::check;
+pub(crate) use run::Prepared;

@@ -4,14 +4,15 @@ use std::env;
 use std::path::Path as FilePath;
 use std::time::{Duration, Instant};
 
-use super::run::{Prepared, check, run, saved_states, statistics, violation};
+use super::host::{Checkable, Host};
+use super::run::{Prepared, saved_states, statistics, violation};
 use crate::check::Check;
 use crate::engine::Breadth;
 use crate::explore::limits::{Control, Gauge};
 use crate::explore::path::{Execution, Path, Wrong};
 use crate::explore::walk::Space;
 use crate::system::System;
-use crate::target::{Target, TargetKind};
+use crate::target::TargetKind;
 use crate::trace::{Key, StateError, Trace};
 use crate::verdict::{
     Counterexample, Outcome, Replay, ReplayError, Style, Verdict, Violation, unnamed_as,
@@ -22,9 +23,9 @@ const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Runs a check, or, when `DRAGNET_REPLAY` names a trace of it, that trace.
 #[track_caller]
-pub(crate) fn check_or_replay<T: Target>(checked: Check<T>) -> Verdict {
+pub(crate) fn check_or_replay<T: Checkable>(checked: Check<T>) -> Verdict {
     let Some(file) = env::var_os("DRAGNET_REPLAY") else {
-        return check(checked, &Control::default());
+        return T::Host::check(Prepared::new(checked), &Control::default());
     };
     let trace = match Trace::read(FilePath::new(&file)) {
         Ok(trace) => trace,
@@ -36,20 +37,29 @@ pub(crate) fn check_or_replay<T: Target>(checked: Check<T>) -> Verdict {
             "DRAGNET_REPLAY names a trace of `{}`; this check is `{}`, so it searches as usual",
             trace.system, prepared.name
         );
-        return run(&prepared, &Control::default());
+        return T::Host::check(prepared, &Control::default());
     }
-    match execute_steps(&prepared, &trace) {
+    match T::Host::execute_steps(&prepared, &trace) {
         Ok(verdict) => verdict,
         Err(error) => panic!("{error}"),
     }
 }
 
 /// Runs a trace again on the system at hand.
-pub(crate) fn replay<T: Target>(check: Check<T>, trace: &Trace) -> Result<Replay, ReplayError> {
-    let prepared = prepare_for(check, trace)?;
-    let (execution, violation) = replay_under_watch(&prepared, trace)?;
+pub(crate) fn replay_of<T: Checkable>(
+    check: Check<T>,
+    trace: &Trace,
+) -> Result<Replay, ReplayError> {
+    T::Host::replay(&prepare_for(check, trace)?, trace)
+}
+
+pub(super) fn replay<H: Host>(
+    prepared: &Prepared<H>,
+    trace: &Trace,
+) -> Result<Replay, ReplayError> {
+    let (execution, violation) = replay_under_watch(prepared, trace)?;
     Ok(Replay {
-        states: saved_states(&prepared, &execution),
+        states: saved_states(prepared, &execution),
         violation: violation.describe(),
         property: violation.property,
         counterexample: violation.counterexample.expect("it has just been followed"),
@@ -57,13 +67,13 @@ pub(crate) fn replay<T: Target>(check: Check<T>, trace: &Trace) -> Result<Replay
 }
 
 /// An execution, and the violation at its end.
-type Followed<T> = (Execution<<T as Target>::System>, Violation);
+type Followed<H> = (Execution<<H as Host>::System>, Violation);
 
 /// Follows a trace, whose last step may be one that does not return.
-fn replay_under_watch<T: Target>(
-    prepared: &Prepared<T>,
+fn replay_under_watch<H: Host>(
+    prepared: &Prepared<H>,
     trace: &Trace,
-) -> Result<Followed<T>, ReplayError> {
+) -> Result<Followed<H>, ReplayError> {
     let trace = trace.clone();
     let done = prepared.under_watch(
         &Control::default(),
@@ -76,7 +86,10 @@ fn replay_under_watch<T: Target>(
 }
 
 /// Makes a check ready to follow a trace, which may start in a state of its own.
-fn prepare_for<T: Target>(mut check: Check<T>, trace: &Trace) -> Result<Prepared<T>, ReplayError> {
+fn prepare_for<T: Checkable>(
+    mut check: Check<T>,
+    trace: &Trace,
+) -> Result<Prepared<T::Host>, ReplayError> {
     check.options.engine = Breadth::new().into();
     if check.target.kind() != TargetKind::Threads {
         check.options.patience.get_or_insert(PATIENCE);
@@ -94,10 +107,10 @@ fn prepare_for<T: Target>(mut check: Check<T>, trace: &Trace) -> Result<Prepared
 }
 
 /// Follows a trace step by step, comparing each state with what was recorded.
-fn replay_trace<T: Target>(
-    prepared: &Prepared<T>,
+fn replay_trace<H: Host>(
+    prepared: &Prepared<H>,
     trace: &Trace,
-) -> Result<(Execution<T::System>, Violation), ReplayError> {
+) -> Result<(Execution<H::System>, Violation), ReplayError> {
     if trace.system != prepared.name {
         return Err(ReplayError::OtherSystem {
             recorded: trace.system.clone(),
@@ -204,7 +217,10 @@ fn complaint<S: System>(space: &Space<'_, S>, execution: &Execution<S>) -> Optio
 }
 
 /// Replays a trace inside a test: each step is printed and its code is executed once more, this time for whoever watches.
-fn execute_steps<T: Target>(prepared: &Prepared<T>, trace: &Trace) -> Result<Verdict, ReplayError> {
+pub(super) fn execute_steps<H: Host>(
+    prepared: &Prepared<H>,
+    trace: &Trace,
+) -> Result<Verdict, ReplayError> {
     let began = Instant::now();
     let (execution, violation) = replay_under_watch(prepared, trace)?;
     // From here on the program runs for whoever watches, also where it does not return.

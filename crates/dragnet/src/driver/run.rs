@@ -4,9 +4,10 @@ use std::ops::Deref;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
-use super::auto::race;
+use super::auto::explore_auto;
 use super::custom;
 use super::engines::{Searched, explore, taken_apart};
+use super::host::{Checkable, Host};
 use super::shorten;
 use crate::check::Check;
 use crate::engine::{Breadth, Engine, EngineName};
@@ -21,7 +22,7 @@ use crate::property::{Bound, Properties};
 use crate::step_guard::{self, Loss, LostStep, StepGuard};
 use crate::system::{Failure, FailureKind, System};
 use crate::tables::Domain;
-use crate::target::{Setting, Target};
+use crate::target::Setting;
 use crate::trace::{Key, SavedState, Step, Trace, TraceStep};
 use crate::verdict::{
     Counterexample, Outcome, Statistics, Verdict, Violation, ViolationKind, Waiting, next_unnamed,
@@ -31,18 +32,18 @@ use crate::verdict::{
 ///
 /// The first attempt has all workers. Further ones have one, and end at the first violation: one step after the other is
 /// met that does not return, always in the same order, and the first is soon known.
-pub(super) struct Prepared<T: Target> {
-    shared: Arc<Shared<T>>,
+pub struct Prepared<H: Host> {
+    shared: Arc<Shared<H>>,
     /// Which attempt it is.
     attempt: usize,
 }
 
 /// What all attempts at a check share.
-pub(super) struct Shared<T: Target> {
+pub struct Shared<H: Host> {
     pub(super) name: String,
-    pub(super) system: T::System,
-    pub(super) properties: Properties<T::System>,
-    pub(super) within: Vec<Bound<T::System>>,
+    pub(super) system: H::System,
+    pub(super) properties: Properties<H::System>,
+    pub(super) within: Vec<Bound<H::System>>,
     pub(super) bounds: Vec<String>,
     pub(super) from: Option<SavedState>,
     pub(super) options: Options,
@@ -66,16 +67,19 @@ const LAST_RESORT: usize = 6;
 /// How many workers an attempt has that is not the first: one, or one for each of two engines.
 const SUBSTITUTES: usize = 2;
 
-impl<T: Target> Deref for Prepared<T> {
-    type Target = Shared<T>;
+impl<H: Host> Deref for Prepared<H> {
+    type Target = Shared<H>;
 
-    fn deref(&self) -> &Shared<T> {
+    fn deref(&self) -> &Shared<H> {
         &self.shared
     }
 }
 
-impl<T: Target> Prepared<T> {
-    pub(super) fn new(check: Check<T>) -> Self {
+impl<H: Host> Prepared<H> {
+    pub(crate) fn new<T>(check: Check<T>) -> Self
+    where
+        T: Checkable<Host = H, System = H::System>,
+    {
         if let Some(objection) = check.objection() {
             panic!("{objection}");
         }
@@ -132,9 +136,7 @@ impl<T: Target> Prepared<T> {
     fn engine(&self) -> Engine {
         let is_last_resort = self.attempt >= LAST_RESORT;
         match self.options.engine {
-            Engine::Local(_) | Engine::Auto(_)
-                if is_last_resort && T::apart(&self.system).is_some() =>
-            {
+            Engine::Local(_) | Engine::Auto(_) if is_last_resort && H::nodes(self).is_some() => {
                 Breadth::new().into()
             }
             engine => engine,
@@ -157,7 +159,7 @@ impl<T: Target> Prepared<T> {
         }
     }
 
-    pub(super) fn space(&self) -> Space<'_, T::System> {
+    pub(super) fn space(&self) -> Space<'_, H::System> {
         Space {
             system: &self.system,
             properties: &self.properties,
@@ -241,16 +243,15 @@ fn stuck(step: &LostStep) -> String {
     )
 }
 
-pub(crate) fn check<T: Target>(check: Check<T>, control: &Control) -> Verdict {
-    let prepared = Prepared::new(check);
-    let verdict = run(&prepared, control);
+pub(super) fn run<H: Host>(prepared: Prepared<H>, control: &Control) -> Verdict {
+    let verdict = verdict_of(&prepared, control);
     if control.ends_process() {
         std::mem::forget(prepared);
     }
     verdict
 }
 
-pub(super) fn run<T: Target>(prepared: &Prepared<T>, control: &Control) -> Verdict {
+fn verdict_of<H: Host>(prepared: &Prepared<H>, control: &Control) -> Verdict {
     let began = Instant::now();
     let done = prepared.under_watch(control, began, move |prepared, gauge, delivery| {
         let searched = search(prepared, gauge);
@@ -293,14 +294,14 @@ pub(super) fn run<T: Target>(prepared: &Prepared<T>, control: &Control) -> Verdi
     verdict
 }
 
-fn search<T: Target>(prepared: &Prepared<T>, gauge: &Gauge) -> Searched {
+fn search<H: Host>(prepared: &Prepared<H>, gauge: &Gauge) -> Searched {
     let options = &prepared.options;
     let workers = prepared.workers();
     if let Some(explorer) = &prepared.explorer {
         return custom::explore(prepared, &**explorer, Gauge::shared(gauge));
     }
     let searched = match prepared.engine() {
-        Engine::Auto(auto) => race(prepared, auto, gauge, workers),
+        Engine::Auto(auto) => explore_auto(prepared, auto, gauge, workers),
         engine => explore(prepared, engine, Gauge::shared(gauge), workers),
     };
     let found = searched.explored.found.as_ref();
@@ -318,8 +319,8 @@ fn search<T: Target>(prepared: &Prepared<T>, gauge: &Gauge) -> Searched {
     searched
 }
 
-fn verdict<T: Target>(
-    prepared: &Prepared<T>,
+fn verdict<H: Host>(
+    prepared: &Prepared<H>,
     searched: &Searched,
     outcome: Outcome,
     state: Option<SavedState>,
@@ -337,7 +338,7 @@ fn verdict<T: Target>(
     // Which of them a search has met that was ended by something wrong depends on timing.
     let warnings = match outcome {
         Outcome::Violated(_) => Vec::new(),
-        _ => T::warnings(&prepared.system),
+        _ => warnings(prepared),
     };
     Verdict {
         system: prepared.name.clone(),
@@ -375,34 +376,44 @@ fn verdict<T: Target>(
     }
 }
 
+/// What may be wrong and could not be decided, a sentence each.
+fn warnings<H: Host>(prepared: &Prepared<H>) -> Vec<String> {
+    #[cfg(feature = "threads")]
+    if let Some(prepared) = H::threads(prepared) {
+        return prepared.system.warnings();
+    }
+    _ = prepared;
+    Vec::new()
+}
+
 /// The last state of a counterexample, or the first state where there is none.
-fn last_state<T: Target>(
-    prepared: &Prepared<T>,
-    execution: Option<Execution<T::System>>,
+fn last_state<H: Host>(
+    prepared: &Prepared<H>,
+    execution: Option<Execution<H::System>>,
 ) -> Option<SavedState> {
     let begun = || Execution::along(&prepared.system, &Path::starting(0), None);
     saved_states(prepared, &execution.or_else(begun)?).pop()
 }
 
 /// The states of an execution, as files have them.
-pub(super) fn saved_states<T: Target>(
-    prepared: &Prepared<T>,
-    execution: &Execution<T::System>,
+pub(super) fn saved_states<H: Host>(
+    prepared: &Prepared<H>,
+    execution: &Execution<H::System>,
 ) -> Vec<SavedState> {
     let after = execution.steps.iter();
     let after = after.filter_map(|step| step.after.as_ref().ok());
     [&execution.start]
         .into_iter()
         .chain(after)
-        .filter_map(|state| T::save(&prepared.system, &prepared.name, state))
+        .filter_map(|state| H::save(&prepared.system, &prepared.name, state))
         .collect()
 }
 
 /// What a search has come to, and the execution of the counterexample, if there is one.
-fn outcome<T: Target>(
-    prepared: &Prepared<T>,
+fn outcome<H: Host>(
+    prepared: &Prepared<H>,
     searched: &Searched,
-) -> (Outcome, Option<Execution<T::System>>) {
+) -> (Outcome, Option<Execution<H::System>>) {
     let Some((path, wrong)) = &searched.explored.found else {
         return (outcome_of_a_search_in_vain(prepared, searched), None);
     };
@@ -427,10 +438,12 @@ fn outcome<T: Target>(
         return (Outcome::Inconclusive(NOT_DETERMINISTIC.to_owned()), None);
     }
     let found_length = path.events.len();
-    let mut shortest = searched.engine == EngineName::Breadth;
+    // A shorter one may lie behind a state that was taken for another.
+    let is_breadth_first = searched.engine == EngineName::Breadth;
+    let mut shortest = is_breadth_first && searched.coarse_hash.is_none();
     let mut short = path.clone();
     // What is simplest has been looked for where schedules were explored, or nothing else is run.
-    if !shortest
+    if !is_breadth_first
         && path.stem.is_none()
         && searched.schedules.is_none()
         && prepared.shortens()
@@ -449,15 +462,13 @@ fn outcome<T: Target>(
             execution = retrace(prepared, &short, wrong);
         }
     }
-    // A shorter one may lie behind a state that was taken for another.
-    let shortest = shortest && searched.coarse_hash.is_none();
     let found = execution.as_ref();
     let violation = violation(prepared, &short, wrong, found, shortest, found_length);
     (Outcome::Violated(Box::new(violation)), execution)
 }
 
 /// What is said of a search that has found nothing.
-fn outcome_of_a_search_in_vain<T: Target>(prepared: &Prepared<T>, searched: &Searched) -> Outcome {
+fn outcome_of_a_search_in_vain<H: Host>(prepared: &Prepared<H>, searched: &Searched) -> Outcome {
     let explored = &searched.explored;
     let left_out = explored
         .left_out
@@ -494,17 +505,17 @@ const NOT_DETERMINISTIC: &str = "a violation was met that did not come again on 
 ///
 /// It is run by itself at first, so that the facts about the program that it takes are known: how many facts the workers of a
 /// search have found out, and in which order, differs from run to run.
-fn retrace<T: Target>(
-    prepared: &Prepared<T>,
+fn retrace<H: Host>(
+    prepared: &Prepared<H>,
     path: &Path,
     wrong: &Wrong,
-) -> Option<Execution<T::System>> {
+) -> Option<Execution<H::System>> {
     let along = |facts| Execution::along(&prepared.system, path, facts);
     if path.events.is_empty() {
         return along(None);
     }
     let space = prepared.space();
-    let shows = |execution: &Execution<T::System>, failure: Option<&Failure>| {
+    let shows = |execution: &Execution<H::System>, failure: Option<&Failure>| {
         execution.last().map_or_else(
             || failure.is_none_or(|failure| execution.failure() == Some(failure)),
             |state| space.shows(state, None, wrong),
@@ -568,10 +579,10 @@ fn why(left_out: LeftOut, options: &Options) -> String {
 }
 
 /// A violation without its counterexample, at the end of an execution where that is known.
-fn undescribed_violation<T: Target>(
-    prepared: &Prepared<T>,
+fn undescribed_violation<H: Host>(
+    prepared: &Prepared<H>,
     wrong: &Wrong,
-    execution: Option<&Execution<T::System>>,
+    execution: Option<&Execution<H::System>>,
 ) -> Violation {
     let system = &prepared.system;
     let (property, kind) = match wrong {
@@ -614,11 +625,11 @@ fn undescribed_violation<T: Target>(
     }
 }
 
-pub(super) fn violation<T: Target>(
-    prepared: &Prepared<T>,
+pub(super) fn violation<H: Host>(
+    prepared: &Prepared<H>,
     path: &Path,
     wrong: &Wrong,
-    execution: Option<&Execution<T::System>>,
+    execution: Option<&Execution<H::System>>,
     shortest: bool,
     found_length: usize,
 ) -> Violation {
@@ -680,8 +691,8 @@ fn record<S: System>(system: &S, execution: &Execution<S>, trace: &mut Trace) {
     }
 }
 
-pub(super) fn statistics<T: Target>(
-    prepared: &Prepared<T>,
+pub(super) fn statistics<H: Host>(
+    prepared: &Prepared<H>,
     gauge: &Gauge,
     began: Instant,
 ) -> Statistics {
@@ -701,7 +712,7 @@ pub(super) fn statistics<T: Target>(
         } else {
             pairs / 2_f64.powi(64)
         },
-        nodes: T::work(&prepared.system),
+        nodes: H::nodes(prepared).map(|prepared| prepared.system.work()),
         local: None,
         schedules: None,
         sampled_states: None,

@@ -7,6 +7,7 @@
 use crate::explore::breadth;
 use crate::explore::limits::Gauge;
 use crate::explore::path::{Execution, Path, Wrong};
+use crate::explore::sample::Sample;
 use crate::explore::visited::{Exact, Fingerprints};
 use crate::explore::walk::{LeftOut, Space, examine};
 use crate::run::Run;
@@ -123,16 +124,31 @@ fn search<S: System>(
     };
     let gauge = Gauge::inside(outer, Some(STATES));
     let domain = &Domain::new(1);
+    // Whether states are taken for others must not depend on what several workers have met before.
+    let afresh = space.system.afresh();
+    let system = afresh.as_ref().unwrap_or(space.system);
+    let space = &Space {
+        system,
+        domain,
+        first_worker: 0,
+        ..*space
+    };
+    let sample = (!S::COMPARES_PARTS && !exact).then(Sample::new);
     let explored = if exact {
         let store = Exact::new(domain);
         breadth::explore(space, &store, &gauge, 1, Some(shorter))
     } else {
-        let store = Fingerprints::<S, Pair>::new(domain, None);
+        let store = Fingerprints::<S, Pair>::new(domain, sample.as_ref());
         breadth::explore(space, &store, &gauge, 1, Some(shorter))
     };
+    let took_for_another = match &sample {
+        _ if exact => false,
+        Some(sample) => sample.unequal().is_some(),
+        None => system.coarse_hash().is_some(),
+    };
     match (explored.found, explored.left_out) {
-        (Some((path, found)), _) if found.same_kind(wrong) => (path, true),
-        (None, None | Some(LeftOut::Deeper)) => (best, true),
+        (Some((path, found)), _) if found.same_kind(wrong) => (path, !took_for_another),
+        (None, None | Some(LeftOut::Deeper)) => (best, !took_for_another),
         _ => (best, false),
     }
 }

@@ -2,7 +2,8 @@
 
 #[cfg(feature = "threads")]
 use super::dpor;
-use super::engines::Searched;
+use super::engines::{Searched, bounds_met};
+use super::host::Host;
 use super::run::Prepared;
 use crate::engine::{self, Engine};
 use crate::explore::draw::Walks;
@@ -13,10 +14,9 @@ use crate::explore::sample::Sample;
 use crate::explore::walk::Explored;
 use crate::panics;
 use crate::system::System;
-use crate::target::Target;
 
-pub(super) fn explore<T: Target>(
-    prepared: &Prepared<T>,
+pub(super) fn explore<H: Host>(
+    prepared: &Prepared<H>,
     engine: Engine,
     walks: engine::Walks,
     gauge: Gauge,
@@ -32,7 +32,7 @@ pub(super) fn explore<T: Target>(
             _ => None,
         },
     };
-    let sample = (!T::System::COMPARES_PARTS && !options.exact).then(Sample::new);
+    let sample = (!H::System::COMPARES_PARTS && !options.exact).then(Sample::new);
     let space = prepared.space();
     let walked =
         panics::catch_limit(|| random::explore(&space, sample.as_ref(), &gauge, workers, &walks));
@@ -46,13 +46,13 @@ pub(super) fn explore<T: Target>(
             Some(sample) => sample.unequal().cloned(),
             None => prepared.system.coarse_hash(),
         },
-        bounds: T::bounds_met(&prepared.system),
+        bounds: bounds_met(prepared),
         ..Searched::nothing(engine.name(), gauge)
     };
     searched.sampled = sample.map(|sample| sample.kept());
     #[cfg(feature = "threads")]
-    if let Some(moments) = T::multithreaded(&prepared.system) {
-        dpor::simplify_walk(prepared, moments, workers, walked.ended, &mut searched);
+    if let Some(prepared) = H::threads(prepared) {
+        dpor::simplify_walk(prepared, workers, walked.ended, &mut searched);
     }
     searched
 }

@@ -4,13 +4,7 @@ pub mod nodes;
 pub(crate) mod parts;
 #[cfg(feature = "threads")]
 pub(crate) mod threads;
-/// Without the feature there are no multithreaded programs.
-#[cfg(not(feature = "threads"))]
-pub(crate) mod threads {
-    pub enum Moments {}
-}
 
-use std::panic::Location;
 use std::sync::Arc;
 
 use crate::engine::{Breadth, Engine};
@@ -20,7 +14,6 @@ use crate::system::System;
 use crate::tables::Domain;
 use crate::trace::{Key, SavedState};
 use nodes::{Cluster, Faults, Node, Nodes, Row, Snapshot};
-use parts::Apart;
 
 /// Something that [`Check::new`](crate::Check::new) takes: a [`Cluster`], or any [`System`] itself.
 pub trait Target: Sized + 'static {
@@ -52,18 +45,6 @@ pub trait Target: Sized + 'static {
         Vec::new()
     }
 
-    /// What turned out to bound the exploration, a phrase each.
-    #[doc(hidden)]
-    fn bounds_met(_system: &Self::System) -> Vec<String> {
-        Vec::new()
-    }
-
-    /// What may be wrong and could not be decided, a sentence each.
-    #[doc(hidden)]
-    fn warnings(_system: &Self::System) -> Vec<String> {
-        Vec::new()
-    }
-
     /// Why the target cannot be explored as it is, if it cannot.
     fn objection(&self) -> Option<String> {
         None
@@ -84,21 +65,6 @@ pub trait Target: Sized + 'static {
         false
     }
 
-    /// A state as a file has it, if states can be written.
-    fn save(
-        _system: &Self::System,
-        _name: &str,
-        _state: &<Self::System as System>::State,
-    ) -> Option<SavedState> {
-        None
-    }
-
-    /// The system taken apart, if it consists of nodes.
-    #[doc(hidden)]
-    fn apart(_system: &Self::System) -> Option<Apart<'_, Self::System>> {
-        None
-    }
-
     /// The engine that explores it unless another one is asked for.
     fn preferred_engine(&self) -> Engine {
         Breadth::new().into()
@@ -107,24 +73,6 @@ pub trait Target: Sized + 'static {
     /// Whether it is wrong that somebody waits and nothing can happen any more, without its being said.
     fn must_not_deadlock(&self) -> bool {
         false
-    }
-
-    /// The executions of a multithreaded program, if it is one.
-    #[doc(hidden)]
-    fn multithreaded(_system: &Self::System) -> Option<&threads::Moments> {
-        None
-    }
-
-    /// Where a search has left out what comes behind a loop that ends by itself: the place of the loop, and how many of its turns
-    /// would have to be followed.
-    #[doc(hidden)]
-    fn unfinished_loop(_system: &Self::System) -> Option<(&'static Location<'static>, u32)> {
-        None
-    }
-
-    /// How much of a node system's work was done so far.
-    fn work(_system: &Self::System) -> Option<NodeWork> {
-        None
     }
 }
 
@@ -197,10 +145,10 @@ impl<S: System + 'static> Target for S {
 }
 
 impl<N: Node> Target for Cluster<N> {
-    type System = Nodes<N>;
+    type System = Nodes;
     type View<'a> = Snapshot<'a, N>;
 
-    fn prepare(self, setting: &Setting) -> Nodes<N> {
+    fn prepare(self, setting: &Setting) -> Nodes {
         Nodes::new(self, setting)
     }
 
@@ -208,8 +156,8 @@ impl<N: Node> Target for Cluster<N> {
         self.objection()
     }
 
-    fn view<'a>(system: &'a Nodes<N>, state: &'a Row) -> Snapshot<'a, N> {
-        system.snapshot(state)
+    fn view<'a>(system: &'a Nodes, state: &'a Row) -> Snapshot<'a, N> {
+        Snapshot::new(system, state)
     }
 
     fn kind(&self) -> TargetKind {
@@ -230,22 +178,5 @@ impl<N: Node> Target for Cluster<N> {
 
     fn can_be_saved(&self) -> bool {
         Cluster::can_be_saved(self)
-    }
-
-    fn save(system: &Nodes<N>, name: &str, state: &Row) -> Option<SavedState> {
-        system.save(name, state)
-    }
-
-    fn apart(system: &Nodes<N>) -> Option<Apart<'_, Nodes<N>>> {
-        Some(Apart {
-            system,
-            parts: system,
-            local_in: Nodes::local_in,
-            assemble: Nodes::assemble,
-        })
-    }
-
-    fn work(system: &Nodes<N>) -> Option<NodeWork> {
-        Some(system.work())
     }
 }

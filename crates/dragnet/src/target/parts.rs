@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use super::nodes::FaultKind;
-use crate::system::System;
 
 /// A system of nodes, taken apart: local states, inputs and what one makes of the other, without any network.
 ///
@@ -115,14 +114,4 @@ pub struct Links {
     pub ordered: bool,
     /// A full link loses what is sent.
     pub limited: bool,
-}
-
-/// A system of nodes that can be taken apart, and put together again.
-pub struct Apart<'a, S: System> {
-    pub system: &'a S,
-    pub parts: &'a dyn Parts,
-    /// The local state of a node in a state.
-    pub local_in: fn(&S, &S::State, usize) -> u32,
-    /// The state with these local states, and nothing in flight.
-    pub assemble: fn(&S, &[u32]) -> S::State,
 }

@@ -4,7 +4,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
 use dragnet::engine::{EngineName, Local, Pruning};
-use dragnet::extend::Target;
+use dragnet::extend::Checkable;
 use dragnet::nodes::Network;
 use dragnet::verdict::ViolationKind;
 use dragnet::{
@@ -22,7 +22,7 @@ const GREETING: Rows = rows! {
 };
 
 /// What a check that cannot be run says.
-pub fn refusal<T: Target>(check: Check<T>) -> String {
+pub fn refusal<T: Checkable>(check: Check<T>) -> String {
     let panic = catch_unwind(AssertUnwindSafe(|| check.run()));
     let panic = panic.expect_err("the local engine cannot judge this");
     let text = panic.downcast_ref::<String>().cloned();

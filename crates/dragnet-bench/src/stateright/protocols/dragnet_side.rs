@@ -2,7 +2,7 @@
 
 use dragnet::Check;
 use dragnet::engine::EngineName;
-use dragnet::extend::Target;
+use dragnet::extend::Checkable;
 
 use crate::stateright::search::{Order, Search};
 
@@ -10,7 +10,7 @@ use crate::stateright::search::{Order, Search};
 ///
 /// # Panics
 /// When a property does not hold.
-pub fn states<T: Target>(check: Check<T>, search: Search) -> u64 {
+pub fn states<T: Checkable>(check: Check<T>, search: Search) -> u64 {
     let engine = match search.order {
         Order::Breadth => EngineName::Breadth,
         Order::Depth => EngineName::Depth,

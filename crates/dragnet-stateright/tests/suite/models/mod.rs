@@ -14,7 +14,7 @@ use std::hash::Hash;
 
 use dragnet::Check;
 use dragnet::engine::EngineName;
-use dragnet::extend::Target;
+use dragnet::extend::Checkable;
 use stateright::Model;
 
 /// Every state of a model, found in the plainest way: Stateright's rules, whole states. `None` if there are more than
@@ -41,7 +41,7 @@ where
 
 /// Asserts that the space of a check has this many states, breadth and depth first, on one thread and on two.
 #[track_caller]
-pub fn assert_states<T: Target>(check: impl Fn() -> Check<T>, expected: u64) {
+pub fn assert_states<T: Checkable>(check: impl Fn() -> Check<T>, expected: u64) {
     for engine in [EngineName::Breadth, EngineName::Depth] {
         for threads in [1, 2] {
             let verdict = check().engine(engine).threads(threads).run();

@@ -18,7 +18,7 @@ use crate::quantity::Seed;
 use crate::step_guard;
 use crate::system::{Failure, System};
 use crate::tables::{Domain, Pair};
-use crate::target::parts::Apart;
+use crate::target::nodes::{Nodes, Row};
 use crate::trace::{Fingerprint, Key};
 
 /// What a search of parts asks of the whole system.
@@ -83,21 +83,16 @@ pub(crate) enum Aim {
 }
 
 /// A system with its properties, taken apart.
-pub(crate) struct Taken<'a, S: System> {
-    space: &'a Space<'a, S>,
-    apart: &'a Apart<'a, S>,
+pub(crate) struct Taken<'a> {
+    space: &'a Space<'a, Nodes>,
     domain: &'a Arc<Domain>,
     /// What bounds each node by itself.
-    bounds: Vec<&'a LocalPredicate<S>>,
-    pairs: Vec<&'a Arc<dyn Pairs<S>>>,
+    bounds: Vec<&'a LocalPredicate<Nodes>>,
+    pairs: Vec<&'a Arc<dyn Pairs<Nodes>>>,
 }
 
-impl<'a, S: System> Taken<'a, S> {
-    pub(crate) fn new(
-        space: &'a Space<'a, S>,
-        apart: &'a Apart<'a, S>,
-        domain: &'a Arc<Domain>,
-    ) -> Self {
+impl<'a> Taken<'a> {
+    pub(crate) fn new(space: &'a Space<'a, Nodes>, domain: &'a Arc<Domain>) -> Self {
         let bounds: Vec<_> = space
             .within
             .iter()
@@ -113,7 +108,6 @@ impl<'a, S: System> Taken<'a, S> {
             bounds,
             pairs: pairs.collect(),
             space,
-            apart,
             domain,
         }
     }
@@ -130,7 +124,7 @@ impl<'a, S: System> Taken<'a, S> {
     }
 
     /// Whether a local state keeps a bound, or how that fails.
-    fn keeps(&self, bound: &LocalPredicate<S>, local: u32) -> Result<bool, Failure> {
+    fn keeps(&self, bound: &LocalPredicate<Nodes>, local: u32) -> Result<bool, Failure> {
         self.judged("a bound", &[local], || bound(self.space.system, local))
     }
 }
@@ -158,7 +152,7 @@ impl step_guard::Step for JudgedLocals<'_> {
     }
 }
 
-impl<S: System> Whole for Taken<'_, S> {
+impl Whole for Taken<'_> {
     fn bounds_are_local(&self) -> bool {
         self.bounds.len() == self.space.within.len()
     }
@@ -176,7 +170,7 @@ impl<S: System> Whole for Taken<'_, S> {
     fn is_wrong(&self, local: u32) -> bool {
         let system = self.space.system;
         let mut properties = self.space.properties.iter();
-        let bound_fails = |inside: &&LocalPredicate<S>| self.keeps(inside, local).is_err();
+        let bound_fails = |inside: &&LocalPredicate<Nodes>| self.keeps(inside, local).is_err();
         let mut pairs = 0..self.pairs.len();
         properties.any(|property| match &property.claim {
             Claim::Always(_, Scope::Each(holds)) => {
@@ -217,7 +211,7 @@ impl<S: System> Whole for Taken<'_, S> {
 
     fn of_whole(&self, locals: &[u32]) -> (bool, bool) {
         let system = self.space.system;
-        let state = &(self.apart.assemble)(system, locals);
+        let state = &system.assemble(locals);
         let (mut wrong, mut wanted) = (false, false);
         for property in self.space.properties.iter() {
             match &property.claim {
@@ -262,19 +256,14 @@ impl<S: System> Whole for Taken<'_, S> {
         gauge: &Gauge,
         workers: usize,
     ) -> Explored {
-        let Apart {
-            system,
-            parts,
-            local_in,
-            ..
-        } = *self.apart;
-        let nodes = 0..parts.nodes();
+        let system = self.space.system;
+        let nodes = 0..system.parts().nodes();
         let only_wanted = !matches!(aim, Aim::Wrong);
         // It ends when everything wanted is reached: with several workers it would depend on their timing which violations
         // are met before that.
         let workers = if only_wanted { 1 } else { workers };
-        let looks_at = |state: &S::State| {
-            let mut locals = nodes.clone().map(|node| local_in(system, state, node));
+        let looks_at = |state: &Row| {
+            let mut locals = nodes.clone().map(|node| system.local_in(state, node));
             !(only_wanted && self.is_content()) && locals.all(|local| cone.holds(local))
         };
         let space = Space {
@@ -290,7 +279,7 @@ impl<S: System> Whole for Taken<'_, S> {
             };
             return random::explore(&space, None, gauge, workers, &walks).explored;
         }
-        let store = Fingerprints::<S, Pair>::new(self.domain, None);
+        let store = Fingerprints::<Nodes, Pair>::new(self.domain, None);
         breadth::explore(&space, &store, gauge, workers, longest)
     }
 }

@@ -1,4 +1,4 @@
-//! The interned engine: a cluster as a [`System`].
+//! The interned engine: the tables of a cluster.
 //!
 //! A handler is a deterministic function of (local state, input, choices), so it runs once for each such triple. Local
 //! states, inputs and inboxes are interned to `u32`s beside their content hash; what a handler did is memoised under
@@ -23,7 +23,7 @@ use super::network::{Network, Order};
 use super::row::Row;
 use super::run::Runs;
 use super::saved::{Codec, Departure};
-use super::{InFlight, Node, NodeId, Snapshot, Timer};
+use super::{Node, NodeId, Timer};
 use crate::coarse_hash::CoarseHash;
 use crate::options::Determinism;
 use crate::panics;
@@ -35,8 +35,8 @@ use crate::target::parts::Sent;
 use crate::target::{NodeWork, Setting, Watch};
 use crate::trace::{Fingerprint, Key, bind, scatter};
 
-/// A cluster, ready to be explored.
-pub struct Nodes<N: Node> {
+/// A cluster with its tables, behind [`Nodes`](super::Nodes).
+pub(super) struct Interned<N: Node> {
     /// What the cluster consists of is shared with the tables of its [runs](super::run).
     pub(super) nodes: Arc<[N]>,
     pub(super) names: Arc<[String]>,
@@ -44,7 +44,7 @@ pub struct Nodes<N: Node> {
     pub(super) workloads: Arc<[Workload<N::Msg>]>,
     pub(super) timer_budgets: Arc<[(Timer, u32)]>,
     pub(super) codec: Option<Codec<N>>,
-    departure: Option<Departure<N>>,
+    departure: Option<Arc<Departure<N>>>,
     pub(super) faults: Faults,
     pub(super) has_faults: bool,
     /// Deliveries that change nothing are left out, and their envelopes stay in flight.
@@ -67,7 +67,7 @@ pub struct Nodes<N: Node> {
     pub(super) digested: AtomicBool,
     /// For each node, the inputs with which it crashes and restarts.
     pub(super) crash_inputs: Vec<(u32, u32)>,
-    pub(super) runs: Runs<N>,
+    pub(super) runs: Runs,
 }
 
 /// A local state of a node, with what follows from it alone. Its hash is bound to the node.
@@ -181,8 +181,8 @@ pub(super) struct Rest<M> {
     pub(super) choices: Vec<usize>,
 }
 
-impl<N: Node> Nodes<N> {
-    pub(crate) fn new(cluster: Cluster<N>, setting: &Setting) -> Self {
+impl<N: Node> Interned<N> {
+    pub(super) fn new(cluster: Cluster<N>, setting: &Setting) -> Self {
         let Setting {
             watch,
             key,
@@ -227,7 +227,7 @@ impl<N: Node> Nodes<N> {
             workloads: workloads.into(),
             timer_budgets: timer_budgets.into(),
             codec,
-            departure,
+            departure: departure.map(Arc::new),
             has_faults: !faults.is_none(),
             faults,
             skips_idle,
@@ -260,7 +260,7 @@ impl<N: Node> Nodes<N> {
             workloads: Arc::clone(&self.workloads),
             timer_budgets: Arc::clone(&self.timer_budgets),
             codec: None,
-            departure: None,
+            departure: self.departure.clone(),
             has_faults: self.has_faults,
             faults: self.faults,
             skips_idle: self.skips_idle,
@@ -312,16 +312,8 @@ impl<N: Node> Nodes<N> {
         self.inboxes.envelopes(self.cell(row, node).inbox)
     }
 
-    pub(crate) fn snapshot<'a>(&'a self, row: &'a Row) -> Snapshot<'a, N> {
-        Snapshot::new(self, row)
-    }
-
-    pub(crate) fn in_flight<'a>(&'a self, row: &'a Row) -> InFlight<'a, N> {
-        InFlight::new(self, row)
-    }
-
     /// What there was to do so far.
-    pub(crate) fn work(&self) -> NodeWork {
+    pub(super) fn work(&self) -> NodeWork {
         NodeWork {
             local_states: self.runs.local_states().max(self.locals.len() as u64),
             handler_runs: self.handler_runs.load(Ordering::Relaxed),
@@ -884,7 +876,7 @@ type Situation<'a, N> = (&'a Local<<N as Node>::State>, &'a Input<<N as Node>::M
 
 /// A run of a handler, or of `on_start` where there is no state and input yet.
 struct HandlerStep<'a, N: Node> {
-    system: &'a Nodes<N>,
+    system: &'a Interned<N>,
     node: NodeId,
     run: Option<Situation<'a, N>>,
     choices: Vec<usize>,
@@ -918,7 +910,7 @@ impl<N: Node> step_guard::Step for HandlerStep<'_, N> {
     }
 }
 
-impl<N: Node> Envelopes for Nodes<N> {
+impl<N: Node> Envelopes for Interned<N> {
     fn place(&self, envelope: u32) -> (usize, u64) {
         let item = self.inputs.get(envelope);
         match &item.input {

@@ -1,13 +1,13 @@
 //! Steps and states of a cluster as a person reads them.
 
-use super::engine::Nodes;
+use super::engine::Interned;
 use super::local::{Input, Life};
 use super::row::Row;
 use super::steps::{Kind, NodeEvent};
-use super::{Node, NodeId};
+use super::{InFlight, Node, NodeId};
 use crate::trace::{Step, debug};
 
-impl<N: Node> Nodes<N> {
+impl<N: Node> Interned<N> {
     /// What a node waits for: the answer to its oldest open call, and timers that are set and may not run out again.
     pub(super) fn waits_for(&self, row: &Row, node: usize) -> Option<String> {
         let local = self.local(row, node);
@@ -147,7 +147,7 @@ impl<N: Node> Nodes<N> {
                 lines.push(format!("{}: {}", self.names[node], debug(state)));
             }
         }
-        for (from, to, msg) in self.in_flight(row).iter() {
+        for (from, to, msg) in InFlight::of(self, row).iter() {
             let (from, to) = (self.name(from), self.name(to));
             lines.push(format!("in flight from {from} to {to}: {}", debug(msg)));
         }

@@ -1,6 +1,6 @@
 //! A cluster taken apart, for local model checking.
 
-use super::engine::Nodes;
+use super::engine::Interned;
 use super::faults::FaultKind;
 use super::inbox::Inboxes;
 use super::local::{Envelope, Input};
@@ -9,7 +9,7 @@ use super::row::Row;
 use super::{Node, NodeId};
 use crate::target::parts::{Beginning, Links, Nature, PartOutcome, Parts, Ran, Sent};
 
-impl<N: Node> Parts for Nodes<N> {
+impl<N: Node> Parts for Interned<N> {
     fn nodes(&self) -> usize {
         self.len()
     }
@@ -116,14 +116,14 @@ impl<N: Node> Parts for Nodes<N> {
     }
 }
 
-impl<N: Node> Nodes<N> {
+impl<N: Node> Interned<N> {
     /// The local state of a node in a row.
-    pub(crate) fn local_in(&self, row: &Row, node: usize) -> u32 {
+    pub(super) fn local_in(&self, row: &Row, node: usize) -> u32 {
         self.cell(row, node).local
     }
 
     /// The row with these local states and nothing in flight.
-    pub(crate) fn assemble(&self, locals: &[u32]) -> Row {
+    pub(super) fn assemble(&self, locals: &[u32]) -> Row {
         let mut row = Row::new(0, 0, locals.len());
         for (node, &local) in locals.iter().enumerate() {
             row.set_cell(node, self.find_cell(node, local, Inboxes::EMPTY));

@@ -8,31 +8,31 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Mutex, OnceLock, PoisonError};
 
 use super::Node;
-use super::engine::{Drawn, ENVIRONMENT, Nodes};
+use super::engine::{Drawn, ENVIRONMENT, Interned};
 use super::faults::FaultKind;
 use super::inbox::Inboxes;
 use super::network::Order;
 use super::row::Row;
 use super::steps::{Kind, NodeEvent};
+use super::system::{AnyCluster, Nodes};
 use crate::coarse_hash::CoarseHash;
 use crate::panics;
 use crate::run::Run;
-use crate::system::{Actor, Failure, System};
+use crate::system::{Actor, Failure};
 use crate::tables::Sketch;
 use crate::trace::{Fingerprint, bind};
 
 /// What a cluster keeps of its runs and for them.
-pub(super) struct Runs<N: Node> {
+pub(super) struct Runs {
     /// Tables that no run uses at the moment.
-    #[expect(clippy::vec_box, reason = "they change hands with every run")]
-    idle: Mutex<Vec<Box<Nodes<N>>>>,
+    idle: Mutex<Vec<Nodes>>,
     /// The local states of all runs.
     local_states: OnceLock<Sketch>,
     coarse_hash: OnceLock<CoarseHash>,
     is_within_a_run: bool,
 }
 
-impl<N: Node> Runs<N> {
+impl Runs {
     pub(super) fn new() -> Self {
         Self {
             idle: Mutex::default(),
@@ -76,9 +76,9 @@ const MOST_KEPT: usize = 1 << 14;
 
 /// An execution of a cluster.
 pub(super) struct NodeRun<'a, N: Node> {
-    system: &'a Nodes<N>,
+    system: &'a Interned<N>,
     /// The same cluster with tables of its own, until the run is over.
-    own: Option<Box<Nodes<N>>>,
+    own: Option<Nodes>,
     /// Where it starts, in the tables of the system.
     start: Row,
     /// The states so far, in its own tables.
@@ -106,14 +106,15 @@ struct Taken {
 }
 
 impl<'a, N: Node> NodeRun<'a, N> {
-    pub(super) fn new(system: &'a Nodes<N>, start: &Row) -> Result<Self, Failure> {
+    pub(super) fn new(system: &'a Interned<N>, start: &Row) -> Result<Self, Failure> {
         let idle = &system.runs.idle;
         let ready = idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
-        let own = ready.unwrap_or_else(|| Box::new(system.with_empty_tables()));
-        let first = panics::catch(|| own.adopt(system, start))?;
-        for node in 0..own.len() {
-            let local = own.cell(&first, node).local;
-            system.runs.note_local_state(own.locals.hash(local));
+        let own = ready.unwrap_or_else(|| Nodes::of(system.with_empty_tables()));
+        let interned = own.interned::<N>();
+        let first = panics::catch(|| interned.adopt(system, start))?;
+        for node in 0..interned.len() {
+            let local = interned.cell(&first, node).local;
+            system.runs.note_local_state(interned.locals.hash(local));
         }
         Ok(Self {
             system,
@@ -128,8 +129,12 @@ impl<'a, N: Node> NodeRun<'a, N> {
         })
     }
 
-    fn own(&self) -> &Nodes<N> {
-        self.own.as_deref().expect("the run is not over")
+    fn own(&self) -> &Interned<N> {
+        self.own_system().interned()
+    }
+
+    fn own_system(&self) -> &Nodes {
+        self.own.as_ref().expect("the run is not over")
     }
 
     fn row(&self) -> &Row {
@@ -250,7 +255,7 @@ impl<'a, N: Node> NodeRun<'a, N> {
     }
 }
 
-impl<N: Node> Nodes<N> {
+impl<N: Node> Interned<N> {
     /// A row of another cluster like this in the tables of this one.
     fn adopt(&self, other: &Self, row: &Row) -> Row {
         let environment = self.intern_environment(other.environment(row).clone());
@@ -278,8 +283,10 @@ impl<N: Node> Nodes<N> {
 
 impl<N: Node> Drop for NodeRun<'_, N> {
     fn drop(&mut self) {
-        let Some(own) = self.own.take() else { return };
-        let known = self.system;
+        let Some(tables) = self.own.take() else {
+            return;
+        };
+        let (own, known) = (tables.interned::<N>(), self.system);
         let ran = own.handler_runs.swap(0, Relaxed);
         known.handler_runs.fetch_add(ran, Relaxed);
         known.digested.fetch_or(own.digested.load(Relaxed), Relaxed);
@@ -288,14 +295,14 @@ impl<N: Node> Drop for NodeRun<'_, N> {
         }
         if own.is_small() && !std::thread::panicking() {
             let idle = known.runs.idle.lock();
-            idle.unwrap_or_else(PoisonError::into_inner).push(own);
+            idle.unwrap_or_else(PoisonError::into_inner).push(tables);
         }
     }
 }
 
-impl<N: Node> Run<Nodes<N>> for NodeRun<'_, N> {
-    fn system(&self) -> &Nodes<N> {
-        self.own()
+impl<N: Node> Run<Nodes> for NodeRun<'_, N> {
+    fn system(&self) -> &Nodes {
+        self.own_system()
     }
 
     fn steps(&self) -> usize {
@@ -385,7 +392,7 @@ impl<N: Node> Run<Nodes<N>> for NodeRun<'_, N> {
                         tasks.push(NodeEvent::of_input(kind, node, input));
                     });
                 }
-                actors.extend(tasks.iter().map(|task| own.task(row, task).actor));
+                actors.extend(tasks.iter().map(|task| own.task(task).actor));
             })?;
         }
         self.tasks = tasks;

@@ -7,7 +7,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::engine::Nodes;
+use super::engine::Interned;
 use super::local::{Envelope, Input, Life, Local};
 use super::row::Row;
 use super::{Cluster, Node, NodeId, Timer};
@@ -127,9 +127,9 @@ impl<N: Node> Cluster<N> {
     }
 }
 
-impl<N: Node> Nodes<N> {
+impl<N: Node> Interned<N> {
     /// A state as a file has it, if states can be written.
-    pub(crate) fn save(&self, system: &str, row: &Row) -> Option<SavedState> {
+    pub(super) fn save(&self, system: &str, row: &Row) -> Option<SavedState> {
         let codec = self.codec?;
         let nodes = (0..self.len()).map(|node| {
             let local = self.local(row, node);

@@ -1,5 +1,6 @@
 //! A state of a cluster as properties see it.
 
+use super::engine::Interned;
 use super::local::{Input, Life};
 use super::row::Row;
 use super::{Node, NodeId, Nodes, Role};
@@ -9,7 +10,7 @@ use super::{Node, NodeId, Nodes, Role};
 /// A node that has crashed has no state until it restarts; what is on its disk is in
 /// [`durable`](Snapshot::durable).
 pub struct Snapshot<'a, N: Node> {
-    system: &'a Nodes<N>,
+    system: &'a Interned<N>,
     row: &'a Row,
 }
 
@@ -22,7 +23,10 @@ impl<N: Node> Clone for Snapshot<'_, N> {
 impl<N: Node> Copy for Snapshot<'_, N> {}
 
 impl<'a, N: Node> Snapshot<'a, N> {
-    pub(super) fn new(system: &'a Nodes<N>, row: &'a Row) -> Self {
+    /// Of a system whose nodes are of type `N`.
+    #[inline]
+    pub(crate) fn new(system: &'a Nodes, row: &'a Row) -> Self {
+        let system = system.interned();
         Self { system, row }
     }
 
@@ -101,7 +105,7 @@ impl<'a, N: Node> Snapshot<'a, N> {
 
 /// The messages in flight in one global state.
 pub struct InFlight<'a, N: Node> {
-    system: &'a Nodes<N>,
+    system: &'a Interned<N>,
     row: &'a Row,
 }
 
@@ -114,7 +118,13 @@ impl<N: Node> Clone for InFlight<'_, N> {
 impl<N: Node> Copy for InFlight<'_, N> {}
 
 impl<'a, N: Node> InFlight<'a, N> {
-    pub(super) fn new(system: &'a Nodes<N>, row: &'a Row) -> Self {
+    /// Of a system whose nodes are of type `N`.
+    #[inline]
+    pub(crate) fn new(system: &'a Nodes, row: &'a Row) -> Self {
+        Self::of(system.interned(), row)
+    }
+
+    pub(super) fn of(system: &'a Interned<N>, row: &'a Row) -> Self {
         Self { system, row }
     }
 

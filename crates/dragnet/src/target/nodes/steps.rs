@@ -3,22 +3,24 @@
 use std::collections::BTreeMap;
 
 use super::cell::{Cell, Move, Replacement};
-use super::engine::{ENVIRONMENT, Environment, Nodes, Outcome, Start};
+use super::engine::{ENVIRONMENT, Environment, Interned, Outcome, Start};
 use super::faults::FaultKind;
 use super::inbox::{Envelopes, Inboxes};
 use super::local::Input;
 use super::network::Order;
 use super::row::Row;
 use super::run::NodeRun;
+use super::system::{AnyCluster, Nodes};
 use super::{Context, Node, NodeId};
 use crate::coarse_hash::CoarseHash;
 use crate::panics;
 use crate::run::Run;
 use crate::step_guard;
-use crate::system::{Actor, ComponentId, EventKind, Failure, Successor, System, Task};
+use crate::system::{Actor, ComponentId, EventKind, Failure, Successor, Task};
 use crate::tables::prefetch;
+use crate::target::NodeWork;
 use crate::target::parts::{Parts, Sent};
-use crate::trace::{Fingerprint, Key, Step, bind, debug, finish};
+use crate::trace::{Fingerprint, Key, SavedState, Step, bind, debug};
 
 /// A step of a cluster.
 #[derive(Clone, Copy, Debug)]
@@ -73,7 +75,7 @@ impl NodeEvent {
     }
 }
 
-impl<N: Node> Nodes<N> {
+impl<N: Node> Interned<N> {
     #[inline]
     fn set_cell(row: &mut Row, node: usize, Replacement { cell, delta }: Replacement) {
         row.sum = row.sum.wrapping_add(delta);
@@ -371,12 +373,7 @@ impl<N: Node> Nodes<N> {
     }
 }
 
-impl<N: Node> System for Nodes<N> {
-    const COMPARES_PARTS: bool = true;
-
-    type State = Row;
-    type Event = NodeEvent;
-
+impl<N: Node> AnyCluster for Interned<N> {
     fn initial(&self) -> Vec<Row> {
         let environment = self.intern_environment(Environment {
             left: FaultKind::ALL.map(|kind| self.faults.budget(kind)),
@@ -544,17 +541,11 @@ impl<N: Node> System for Nodes<N> {
         Ok(next)
     }
 
-    #[inline]
-    fn fingerprint(&self, row: &Row, key: Key) -> Fingerprint {
-        let sum = if key == self.key {
-            row.sum
-        } else {
-            self.sum_from_contents(row, key)
-        };
-        Fingerprint(finish(sum))
+    fn sum_from_contents(&self, row: &Row, key: Key) -> u64 {
+        Interned::sum_from_contents(self, row, key)
     }
 
-    fn run(&self, start: &Row) -> Result<Box<dyn Run<Self> + '_>, Failure> {
+    fn start_run<'a>(&'a self, start: &Row) -> Result<Box<dyn Run<Nodes> + 'a>, Failure> {
         Ok(Box::new(NodeRun::new(self, start)?))
     }
 
@@ -562,7 +553,11 @@ impl<N: Node> System for Nodes<N> {
         self.unequal_parts().or_else(|| self.runs.coarse_hash())
     }
 
-    fn kind(&self, _row: &Row, event: &NodeEvent) -> EventKind {
+    fn afresh(&self) -> Nodes {
+        Nodes::of(self.with_empty_tables())
+    }
+
+    fn kind(&self, event: &NodeEvent) -> EventKind {
         match event.kind {
             Kind::Deliver if self.outcomes.get(event.outcomes).idle => EventKind::Idle,
             Kind::Own | Kind::Deliver | Kind::Heal => EventKind::Progress,
@@ -593,7 +588,7 @@ impl<N: Node> System for Nodes<N> {
         self.waits_for(row, component.0)
     }
 
-    fn task(&self, _row: &Row, event: &NodeEvent) -> Task {
+    fn task(&self, event: &NodeEvent) -> Task {
         let node = ComponentId(usize::from(event.node));
         match event.kind {
             Kind::Own | Kind::Deliver => Task::of(node),
@@ -604,7 +599,7 @@ impl<N: Node> System for Nodes<N> {
         }
     }
 
-    fn identity(&self, _row: &Row, event: &NodeEvent) -> Fingerprint {
+    fn identity(&self, event: &NodeEvent) -> Fingerprint {
         let about = match event.kind {
             Kind::Partition | Kind::Heal => u64::from(event.input),
             _ => self.inputs.get(event.input).order,
@@ -634,18 +629,34 @@ impl<N: Node> System for Nodes<N> {
         }
     }
 
-    fn guards_steps(&self) -> bool {
-        true
-    }
-
     fn introduce(&self, row: &Row) -> Vec<String> {
         self.describe(row)
+    }
+
+    fn local_in(&self, row: &Row, node: usize) -> u32 {
+        Interned::local_in(self, row, node)
+    }
+
+    fn assemble(&self, locals: &[u32]) -> Row {
+        Interned::assemble(self, locals)
+    }
+
+    fn work(&self) -> NodeWork {
+        Interned::work(self)
+    }
+
+    fn save(&self, system: &str, row: &Row) -> Option<SavedState> {
+        Interned::save(self, system, row)
+    }
+
+    fn key(&self) -> Key {
+        self.key
     }
 }
 
 /// A node says whether it waits.
 struct WaitingStep<'a, N: Node> {
-    system: &'a Nodes<N>,
+    system: &'a Interned<N>,
     node: NodeId,
     state: &'a N::State,
 }

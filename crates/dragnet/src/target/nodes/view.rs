@@ -2,18 +2,19 @@
 
 use std::collections::HashMap;
 use std::hash::Hash;
+use std::marker::PhantomData;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::engine::Nodes;
+use super::engine::Interned;
 use super::local::Life;
 use super::row::Row;
-use super::{Node, NodeId, Role};
+use super::{Node, NodeId, Nodes, Role};
 use crate::property::{LocalPredicate, Pairs, Predicate};
 use crate::tables::{Arena, Numbers};
 
 /// One node in one state: what a property of single nodes, or of pairs of nodes, reads.
 pub struct NodeView<'a, N: Node> {
-    system: &'a Nodes<N>,
+    system: &'a Interned<N>,
     local: u32,
 }
 
@@ -26,7 +27,7 @@ impl<N: Node> Clone for NodeView<'_, N> {
 impl<N: Node> Copy for NodeView<'_, N> {}
 
 impl<'a, N: Node> NodeView<'a, N> {
-    fn new(system: &'a Nodes<N>, local: u32) -> Self {
+    fn new(system: &'a Interned<N>, local: u32) -> Self {
         Self { system, local }
     }
 
@@ -71,42 +72,42 @@ impl<'a, N: Node> NodeView<'a, N> {
 }
 
 /// A condition on one node, as one on a local state.
-pub(crate) fn on_local<N, F>(condition: Arc<F>) -> LocalPredicate<Nodes<N>>
+pub(crate) fn on_local<N, F>(condition: Arc<F>) -> LocalPredicate<Nodes>
 where
     N: Node,
     F: for<'a> Fn(NodeView<'a, N>) -> bool + Send + Sync + 'static,
 {
-    Box::new(move |system, local| condition(NodeView::new(system, local)))
+    Box::new(move |system, local| condition(NodeView::new(system.interned(), local)))
 }
 
 /// The nodes of a row.
 fn views<'a, N: Node>(
-    system: &'a Nodes<N>,
+    system: &'a Interned<N>,
     row: &'a Row,
 ) -> impl Iterator<Item = NodeView<'a, N>> + Clone {
     (0..system.len()).map(move |node| NodeView::new(system, system.local_in(row, node)))
 }
 
 /// True of a state when `condition` is true of each of its nodes.
-pub(crate) fn for_each<N, F>(condition: Arc<F>) -> Predicate<Nodes<N>>
+pub(crate) fn for_each<N, F>(condition: Arc<F>) -> Predicate<Nodes>
 where
     N: Node,
     F: for<'a> Fn(NodeView<'a, N>) -> bool + Send + Sync + 'static,
 {
-    Box::new(move |system, row| views(system, row).all(&*condition))
+    Box::new(move |system, row| views(system.interned::<N>(), row).all(&*condition))
 }
 
 /// True of a state when `condition` is true of one of its nodes.
-pub(crate) fn for_some<N, F>(condition: Arc<F>) -> Predicate<Nodes<N>>
+pub(crate) fn for_some<N, F>(condition: Arc<F>) -> Predicate<Nodes>
 where
     N: Node,
     F: for<'a> Fn(NodeView<'a, N>) -> bool + Send + Sync + 'static,
 {
-    Box::new(move |system, row| views(system, row).any(&*condition))
+    Box::new(move |system, row| views(system.interned::<N>(), row).any(&*condition))
 }
 
 /// True of a state when every two of its nodes that have a class go together.
-pub(crate) fn for_pairs<N, P, F, G>(classes: Arc<Classes<P, F, G>>) -> Predicate<Nodes<N>>
+pub(crate) fn for_pairs<N, P, F, G>(classes: Arc<Classes<N, P, F, G>>) -> Predicate<Nodes>
 where
     N: Node,
     P: Clone + Eq + Hash + Send + Sync + 'static,
@@ -114,10 +115,11 @@ where
     G: Fn(&P, &P) -> bool + Send + Sync + 'static,
 {
     Box::new(move |system, row| {
+        let system = system.interned::<N>();
         if !system.runs.shares_tables() {
             return classes.agree(views(system, row));
         }
-        let class = |node| classes.class(system, system.local_in(row, node));
+        let class = |node| classes.class_of(system, system.local_in(row, node));
         let nodes = 0..system.len();
         nodes.clone().all(|node| {
             let Some(two) = class(node) else { return true };
@@ -128,7 +130,7 @@ where
 }
 
 /// Projections as classes, numbered as they come up. Each local state is projected once.
-pub(crate) struct Classes<P, F, G> {
+pub(crate) struct Classes<N, P, F, G> {
     project: F,
     compatible: G,
     /// Boxed, since an arena keeps nothing of no size.
@@ -136,9 +138,10 @@ pub(crate) struct Classes<P, F, G> {
     numbers: Mutex<HashMap<P, u32>>,
     /// For each local state: 0 until it is known, then 1 for no class, otherwise its class and 2.
     of_local: Numbers,
+    nodes: PhantomData<fn(N)>,
 }
 
-impl<P, F, G> Classes<P, F, G> {
+impl<N, P, F, G> Classes<N, P, F, G> {
     pub(crate) fn new(project: F, compatible: G) -> Self {
         Self {
             project,
@@ -146,37 +149,20 @@ impl<P, F, G> Classes<P, F, G> {
             classes: Arena::new(),
             numbers: Mutex::default(),
             of_local: Numbers::new(),
+            nodes: PhantomData,
         }
     }
 }
 
-impl<P, F, G> Classes<P, F, G> {
-    /// Whether every two of some nodes that have a class go together. Local states that belong to a run have numbers of
-    /// their own: nothing is remembered of them.
-    fn agree<'a, N>(&self, nodes: impl Iterator<Item = NodeView<'a, N>>) -> bool
-    where
-        N: Node,
-        F: Fn(NodeView<'a, N>) -> Option<P>,
-        G: Fn(&P, &P) -> bool,
-    {
-        let projected: Vec<P> = nodes.filter_map(&self.project).collect();
-        let mut pairs = (1..).zip(&projected);
-        pairs.all(|(later, one)| {
-            let mut later = projected[later..].iter();
-            later.all(|two| (self.compatible)(one, two))
-        })
-    }
-}
-
-impl<N, P, F, G> Pairs<Nodes<N>> for Classes<P, F, G>
+impl<N, P, F, G> Classes<N, P, F, G>
 where
     N: Node,
-    P: Clone + Eq + Hash + Send + Sync,
-    F: for<'a> Fn(NodeView<'a, N>) -> Option<P> + Send + Sync,
-    G: Fn(&P, &P) -> bool + Send + Sync,
+    P: Clone + Eq + Hash,
+    F: for<'a> Fn(NodeView<'a, N>) -> Option<P>,
+    G: Fn(&P, &P) -> bool,
 {
     #[inline]
-    fn class(&self, system: &Nodes<N>, local: u32) -> Option<u32> {
+    fn class_of(&self, system: &Interned<N>, local: u32) -> Option<u32> {
         let known = self.of_local.get_or(local, || {
             let Some(projected) = (self.project)(NodeView::new(system, local)) else {
                 return 1;
@@ -189,6 +175,29 @@ where
             *number + 2
         });
         known.checked_sub(2)
+    }
+
+    /// Whether every two of some nodes that have a class go together. Local states that belong to a run have numbers of
+    /// their own: nothing is remembered of them.
+    fn agree<'a>(&self, nodes: impl Iterator<Item = NodeView<'a, N>>) -> bool {
+        let projected: Vec<P> = nodes.filter_map(&self.project).collect();
+        let mut pairs = (1..).zip(&projected);
+        pairs.all(|(later, one)| {
+            let mut later = projected[later..].iter();
+            later.all(|two| (self.compatible)(one, two))
+        })
+    }
+}
+
+impl<N, P, F, G> Pairs<Nodes> for Classes<N, P, F, G>
+where
+    N: Node,
+    P: Clone + Eq + Hash + Send + Sync,
+    F: for<'a> Fn(NodeView<'a, N>) -> Option<P> + Send + Sync,
+    G: Fn(&P, &P) -> bool + Send + Sync,
+{
+    fn class(&self, system: &Nodes, local: u32) -> Option<u32> {
+        self.class_of(system.interned(), local)
     }
 
     #[inline]

@@ -270,18 +270,6 @@ impl Target for Threads {
         bounds
     }
 
-    fn bounds_met(system: &Moments) -> Vec<String> {
-        system.bounds_met()
-    }
-
-    fn unfinished_loop(moments: &Moments) -> Option<spin::blocking::GaveUp> {
-        moments.gave_up()
-    }
-
-    fn warnings(system: &Moments) -> Vec<String> {
-        system.program().races.warnings()
-    }
-
     fn faults_mut(&mut self) -> Option<&mut Faults> {
         Some(&mut self.setting.faults)
     }
@@ -300,9 +288,5 @@ impl Target for Threads {
 
     fn must_not_deadlock(&self) -> bool {
         true
-    }
-
-    fn multithreaded(system: &Moments) -> Option<&Moments> {
-        Some(system)
     }
 }

@@ -199,13 +199,18 @@ impl Moments {
     }
 
     /// What turned out to bound an exploration, as far as is known here.
-    pub(super) fn bounds_met(&self) -> Vec<String> {
+    pub(crate) fn bounds_met(&self) -> Vec<String> {
         let setting = &self.program.setting;
         let went_round = self.went_round.load(Relaxed);
         let has_drawn = self.has_drawn.load(Relaxed);
         let round = went_round.then(|| super::round_bound(setting.fruitless_turns));
         let drawn = has_drawn.then(|| super::seed_bound(setting.seed));
         round.into_iter().chain(drawn).collect()
+    }
+
+    /// What may be wrong and could not be decided, a sentence each.
+    pub(crate) fn warnings(&self) -> Vec<String> {
+        self.program.races.warnings()
     }
 
     /// Where a thread had to wait in a loop, though it would have gone on by itself.
