@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 use crate::panics;
 use crate::step_guard;
 use crate::system::{Failure, System};
-use crate::trace::{Fingerprint, Key};
+use crate::trace::{Fingerprint, Key, debug};
 
 /// The successor of `state`; a panic on the way is a failure.
 #[inline]
@@ -74,6 +74,17 @@ pub(crate) fn guarded<S: System, R>(
     }
 }
 
+/// Runs the `Hash`, `Eq` or `Clone` of a state of a direct system, as [`guarded`] does; a panic in it is a failure.
+pub(crate) fn implementation<S: System, R>(
+    system: &S,
+    state: &S::State,
+    name: &'static str,
+    code: impl FnOnce() -> R,
+) -> Result<R, Failure> {
+    let part = Part::Implementation(name);
+    panics::catch_in::<S::State, _>(name, || guarded(system, state, part, code))
+}
+
 /// Code of the program under test that runs on a state.
 pub(crate) struct GuardedStep<'a, S: System> {
     pub(crate) system: &'a S,
@@ -82,7 +93,6 @@ pub(crate) struct GuardedStep<'a, S: System> {
 }
 
 /// What runs on a state.
-#[derive(Clone, Copy)]
 pub(crate) enum Part<'a, E> {
     Successors,
     Events,
@@ -91,6 +101,31 @@ pub(crate) enum Part<'a, E> {
     Property(&'a str),
     Bounds,
     Waiting,
+    /// An implementation of a trait of `std`.
+    Implementation(&'static str),
+}
+
+impl<E> Clone for Part<'_, E> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<E> Copy for Part<'_, E> {}
+
+impl<'a, E> Part<'a, E> {
+    /// Whose code it is.
+    fn owner(&self) -> &'a str {
+        match *self {
+            Self::Successors
+            | Self::Events
+            | Self::Next(_)
+            | Self::Waiting
+            | Self::Implementation(_) => "the system",
+            Self::Properties | Self::Bounds => "a property",
+            Self::Property(name) => name,
+        }
+    }
 }
 
 impl<S: System> GuardedStep<'_, S> {
@@ -104,7 +139,11 @@ impl<S: System> GuardedStep<'_, S> {
 
 impl<S: System> step_guard::Step for GuardedStep<'_, S> {
     fn key(&self) -> u64 {
-        let state = self.system.fingerprint(self.state, Key::default());
+        // The `Hash` of the state may be what does not return.
+        let state = match self.part {
+            Part::Implementation(_) => Fingerprint::of(&debug(self.state), Key::default()),
+            _ => self.system.fingerprint(self.state, Key::default()),
+        };
         let part = match self.part {
             Part::Successors => "successors".to_owned(),
             Part::Events => "events".to_owned(),
@@ -116,6 +155,7 @@ impl<S: System> step_guard::Step for GuardedStep<'_, S> {
             Part::Property(name) => format!("property {name}"),
             Part::Bounds => "bounds".to_owned(),
             Part::Waiting => "waiting".to_owned(),
+            Part::Implementation(name) => format!("implementation {name}"),
         };
         Fingerprint::of(&(state.0, part), Key::default()).0
     }
@@ -134,30 +174,29 @@ impl<S: System> step_guard::Step for GuardedStep<'_, S> {
             Part::Property(name) => format!("`{name}`, judged in {state}"),
             Part::Bounds => format!("a bound, judged in {state}"),
             Part::Waiting => format!("what waits in {state}"),
+            Part::Implementation(name) => format!("the `{name}` of {state}"),
         }
     }
 
     fn owner(&self) -> &str {
-        match self.part {
-            Part::Successors | Part::Events | Part::Next(_) | Part::Waiting => "the system",
-            Part::Properties | Part::Bounds => "a property",
-            Part::Property(name) => name,
-        }
+        self.part.owner()
     }
 }
 
-/// Properties that are judged on one state after the other.
-pub(crate) struct JudgedBatch<'a, S: System> {
+/// Code that runs on one state after the other.
+pub(crate) struct Batch<'a, S: System> {
     system: &'a S,
+    part: Part<'a, S::Event>,
     /// The state at hand, which is there for longer than this.
     state: AtomicPtr<S::State>,
     lifetime: PhantomData<&'a S::State>,
 }
 
-impl<'a, S: System> JudgedBatch<'a, S> {
-    pub(crate) fn new(system: &'a S) -> Self {
+impl<'a, S: System> Batch<'a, S> {
+    pub(crate) fn new(system: &'a S, part: Part<'a, S::Event>) -> Self {
         Self {
             system,
+            part,
             state: AtomicPtr::new(ptr::null_mut()),
             lifetime: PhantomData,
         }
@@ -165,13 +204,13 @@ impl<'a, S: System> JudgedBatch<'a, S> {
 
     /// Goes on with another state.
     #[inline]
-    pub(crate) fn judge(&self, state: &'a S::State) {
+    pub(crate) fn go_on_with(&self, state: &'a S::State) {
         let state = ptr::from_ref(state).cast_mut();
         self.state.store(state, Ordering::Relaxed);
     }
 
     /// The state at hand.
-    pub(crate) fn judged(&self) -> Option<&'a S::State> {
+    pub(crate) fn at_hand(&self) -> Option<&'a S::State> {
         // SAFETY: it is set from a reference that is good for the lifetime.
         unsafe { self.state.load(Ordering::Relaxed).as_ref() }
     }
@@ -179,13 +218,13 @@ impl<'a, S: System> JudgedBatch<'a, S> {
     fn step(&self) -> Option<GuardedStep<'a, S>> {
         Some(GuardedStep {
             system: self.system,
-            state: self.judged()?,
-            part: Part::Properties,
+            state: self.at_hand()?,
+            part: self.part,
         })
     }
 }
 
-impl<S: System> step_guard::Step for JudgedBatch<'_, S> {
+impl<S: System> step_guard::Step for Batch<'_, S> {
     fn key(&self) -> u64 {
         self.step().map_or(0, |step| step.key())
     }
@@ -195,7 +234,7 @@ impl<S: System> step_guard::Step for JudgedBatch<'_, S> {
     }
 
     fn owner(&self) -> &str {
-        "a property"
+        self.part.owner()
     }
 }
 

@@ -147,7 +147,7 @@ pub(crate) struct StateRun<'a, S: System> {
 
 impl<'a, S: System> StateRun<'a, S> {
     pub(crate) fn new(system: &'a S, start: &S::State) -> Result<Self, Failure> {
-        let state = panics::catch_in::<S::State, _>("Clone", || start.clone())?;
+        let state = guarded::implementation(system, start, "Clone", || start.clone())?;
         Ok(Self {
             system,
             state,

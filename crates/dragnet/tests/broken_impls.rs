@@ -612,3 +612,93 @@ fn a_clone_of_a_direct_system_that_panics_is_a_failure_of_the_step() {
         assert!(again.violation.contains(said), "{}", again.violation);
     });
 }
+
+/// A state whose `Debug` does not return.
+#[derive(Clone, Default, PartialEq, Eq, Hash)]
+struct Unprintable(u8);
+
+impl Debug for Unprintable {
+    fn fmt(&self, _f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        loop {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+}
+
+/// Panics at the first message.
+struct PanicsUnprintably;
+
+impl Node for PanicsUnprintably {
+    type State = Unprintable;
+    type Msg = ();
+
+    fn on_start(&self, cx: &mut Context<()>) -> Unprintable {
+        cx.broadcast_to_others(());
+        Unprintable(0)
+    }
+
+    fn on_message(&self, _: &mut Unprintable, _: NodeId, (): (), _: &mut Context<()>) {
+        panic!("always");
+    }
+}
+
+#[test]
+fn a_debug_that_does_not_return_loses_no_violation() {
+    let check = Check::new(Cluster::new(2, |_| PanicsUnprintably));
+    let verdict = check.patience(Duration::from_millis(200)).run();
+    assert!(verdict.violation().is_some(), "{verdict:?}");
+    let why = "there is no counterexample, because describing it did not come to an end: a `Debug` of the program has not \
+               returned for 200ms";
+    assert_eq!(verdict.warnings, [why]);
+}
+
+/// A counter whose `Hash` does not return behind the third step.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct EndlesslyHashed(u8);
+
+impl Hash for EndlesslyHashed {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        if self.0 == 3 {
+            loop {
+                std::thread::sleep(Duration::from_millis(1));
+            }
+        }
+        self.0.hash(state);
+    }
+}
+
+/// Counts.
+struct CountsUp;
+
+impl System for CountsUp {
+    type State = EndlesslyHashed;
+    type Event = ();
+
+    fn initial(&self) -> Vec<EndlesslyHashed> {
+        vec![EndlesslyHashed(0)]
+    }
+
+    fn events(&self, _: &EndlesslyHashed, out: &mut Vec<()>) {
+        out.push(());
+    }
+
+    fn next(&self, state: &EndlesslyHashed, (): &()) -> Result<EndlesslyHashed, Failure> {
+        Ok(EndlesslyHashed(state.0 + 1))
+    }
+}
+
+#[test]
+fn a_hash_of_a_direct_system_that_does_not_return_is_a_step_that_does_not() {
+    for engine in [EngineName::Breadth, EngineName::Depth, EngineName::Random] {
+        for threads in [1, 2] {
+            let check = Check::new(CountsUp).engine(engine).threads(threads);
+            let verdict = check.patience(Duration::from_millis(100)).run();
+            let violation = verdict.violation().map(|violation| violation.describe());
+            let violation = violation.unwrap_or_default();
+            assert!(
+                violation.contains("has not returned for 100ms"),
+                "{engine}: {verdict:?}"
+            );
+        }
+    }
+}

@@ -9,8 +9,17 @@ use crate::target::{Target, TargetKind};
 /// The changes are drawn before a walk begins.
 const MOST_PRIORITY_CHANGES: u32 = 1_000_000;
 
+/// As many OS threads as a search may have.
+const MOST_WORKERS: usize = 1024;
+
 /// Why the check cannot be explored by its engine, if it cannot, with the engines that can.
 pub(crate) fn unmet_requirement<T: Target>(check: &Check<T>) -> Option<String> {
+    if check.options.threads > MOST_WORKERS {
+        return Some(format!(
+            "a search has at most {MOST_WORKERS} threads, and {} are asked for",
+            check.options.threads
+        ));
+    }
     let is_multithreaded = check.target.kind() == TargetKind::Threads;
     if check.options.patience.is_some() && is_multithreaded {
         return Some(

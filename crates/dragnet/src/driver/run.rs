@@ -200,6 +200,10 @@ impl<H: Host> Prepared<H> {
                 Ended::Abandoned(cut, step) => {
                     return Err((abandoned(cut, step, &self.options), gauge));
                 }
+                Ended::Undescribed(patience) => {
+                    let why = format!("a `Debug` of the program has not returned for {patience:?}");
+                    return Err((why, gauge));
+                }
                 Ended::Lost(step) => match self.options.patience {
                     None if step.loss == Loss::Stuck => return Err((stuck(&step), gauge)),
                     patience => {
@@ -283,6 +287,8 @@ fn verdict_of<H: Host>(prepared: &Prepared<H>, control: &Control) -> Verdict {
         let searched = Searched::nothing(prepared.options.engine.name(), gauge);
         let mut verdict = verdict(prepared, &searched, outcome, None, began);
         verdict.warnings.extend(undescribed);
+        // No engine gets past a step that does not return.
+        verdict.suggestion = None;
         verdict
     });
     // Another check of the process may have been the one, and has a verdict of its own to print.
@@ -462,6 +468,7 @@ fn outcome<H: Host>(
             execution = retrace(prepared, &short, wrong);
         }
     }
+    step_guard::describe();
     let found = execution.as_ref();
     let violation = violation(prepared, &short, wrong, found, shortest, found_length);
     (Outcome::Violated(Box::new(violation)), execution)

@@ -224,6 +224,9 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// How long a search that has to end may take to do so between two states, before steps are interrupted.
 const BEFORE_INTERRUPTION: Duration = Duration::from_millis(25);
 
+/// How much longer it may take where no step is known in which it does not end.
+const BEFORE_ABANDONMENT: Duration = Duration::from_millis(100);
+
 /// How long describing what was found may take after the search had to end. Without it there is no counterexample.
 const REPORTING: Duration = Duration::from_secs(3);
 
@@ -247,6 +250,8 @@ pub(crate) enum Ended<R> {
     Lost(LostStep),
     /// A limit was reached, and the search did not end: in a step that does not return, if that is known.
     Abandoned(Cut, Option<LostStep>),
+    /// Something was found, and to describe it took longer than this.
+    Undescribed(Duration),
 }
 
 impl Watched<'_> {
@@ -282,6 +287,7 @@ impl Watched<'_> {
         // stands still for a while, no step is late.
         let mut sightings: Vec<(Sighting, Duration)> = Vec::new();
         let mut since_cut = None;
+        let mut described_for = Duration::ZERO;
         loop {
             if let Some(result) = job.wait(BETWEEN_LOOKS) {
                 return Ended::Delivered(result);
@@ -310,6 +316,13 @@ impl Watched<'_> {
                 sightings.push((step, seen));
             }
             let patience = self.options.patience.unwrap_or(PATIENCE);
+            if self.steps.is_describing() {
+                described_for += BETWEEN_LOOKS;
+                if described_for >= patience {
+                    self.gauge.end(Cut::Stopped);
+                    return Ended::Undescribed(patience);
+                }
+            }
             let mut late = sightings.iter().filter(|(step, seen)| {
                 *seen >= patience || *seen >= BETWEEN_LOOKS * 4 && step.is_stopped_in_exit()
             });
@@ -331,7 +344,11 @@ impl Watched<'_> {
                         .iter()
                         .filter(|(_, seen)| *seen + BETWEEN_LOOKS >= grace / 2);
                     let step = still.map(|(step, _)| step).find_map(Sighting::abandon);
-                    return Ended::Abandoned(cut, step.or_else(|| self.steps.given_up()));
+                    let step = step.or_else(|| self.steps.given_up());
+                    // On a busy machine its OS thread may not have run since it was interrupted.
+                    if step.is_some() || since.elapsed() >= grace + BEFORE_ABANDONMENT {
+                        return Ended::Abandoned(cut, step);
+                    }
                 }
             }
             if shown.elapsed() >= Duration::from_millis(200)

@@ -15,7 +15,7 @@ use super::limits::Gauge;
 use super::path::{Path, Wrong};
 use super::sample::Sample;
 use super::walk::{Explored, LeftOut, Space};
-use crate::panics;
+use crate::guarded::implementation;
 use crate::run::{Run, StateRun};
 use crate::system::{Actor, Failure, System};
 use crate::tables::Sketch;
@@ -241,10 +241,11 @@ impl<'a, S: System> Random<'a, S> {
             self.states.add(fingerprint());
             return Ok(());
         }
-        let fingerprint = panics::catch_in::<S::State, _>("Hash", fingerprint)?;
+        let (system, state) = (run.system(), run.state());
+        let fingerprint = implementation(system, state, "Hash", fingerprint)?;
         if let Some(sample) = self.sample {
-            let examine = || sample.examine(run.state(), fingerprint);
-            panics::catch_in::<S::State, _>("Eq", examine)?;
+            let examine = || sample.examine(state, fingerprint);
+            implementation(system, state, "Eq", examine)?;
         }
         self.space.compare_to_itself(run.state())?;
         self.states.add(fingerprint);

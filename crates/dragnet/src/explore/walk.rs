@@ -3,7 +3,9 @@
 use super::limits::{Cut, Gauge};
 use super::path::{Path, Wrong};
 use super::visited::Visited;
-use crate::guarded::{GuardedStep, JudgedBatch, Part, guarded, initial, list_events, next};
+use crate::guarded::{
+    Batch, GuardedStep, Part, guarded, implementation, initial, list_events, next,
+};
 use crate::panics;
 use crate::property::{Bound, Properties};
 use crate::run::Run;
@@ -90,7 +92,9 @@ pub(crate) fn examined<S: System>(system: &S, next: Next<S::State>) -> Next<S::S
 /// Fails where the `Hash` of a state panics.
 pub(crate) fn examine<S: System>(system: &S, state: &S::State) -> Result<(), Failure> {
     if !S::COMPARES_PARTS {
-        panics::catch_in::<S::State, _>("Hash", || system.fingerprint(state, Key::default()))?;
+        implementation(system, state, "Hash", || {
+            system.fingerprint(state, Key::default())
+        })?;
     }
     Ok(())
 }
@@ -146,7 +150,7 @@ impl<S: System> Space<'_, S> {
         match S::COMPARES_PARTS {
             // Its parts have been hashed.
             true => Ok(fingerprint()),
-            false => panics::catch_in::<S::State, _>("Hash", fingerprint),
+            false => implementation(self.system, state, "Hash", fingerprint),
         }
     }
 
@@ -159,7 +163,9 @@ impl<S: System> Space<'_, S> {
     ) -> Result<Fingerprint, Failure> {
         let fingerprint = self.fingerprint(state)?;
         if !S::COMPARES_PARTS {
-            panics::catch_in::<S::State, _>("Eq", || visited.examine(state, fingerprint))?;
+            implementation(self.system, state, "Eq", || {
+                visited.examine(state, fingerprint);
+            })?;
         }
         Ok(fingerprint)
     }
@@ -175,9 +181,20 @@ impl<S: System> Space<'_, S> {
     ) {
         let (system, key) = (self.system, self.key);
         if S::COMPARES_PARTS {
-            identify_all(system, key, visited, born, fingerprints);
-        } else if panics::catch(|| identify_all(system, key, visited, born, fingerprints)).is_err()
-        {
+            identify_all(system, key, visited, born, fingerprints, |_| {});
+            return;
+        }
+        let identified = !step_guard::refuses_some() && {
+            // Entered once for all of them.
+            let batch = Batch::new(system, Part::Implementation("Hash` or `Eq"));
+            let identify_all = || {
+                identify_all(system, key, visited, born, fingerprints, |state| {
+                    batch.go_on_with(state);
+                });
+            };
+            panics::catch(|| step_guard::run(&batch, identify_all)).is_ok()
+        };
+        if !identified {
             self.identify_one_by_one(visited, born, fingerprints);
         }
     }
@@ -208,7 +225,7 @@ impl<S: System> Space<'_, S> {
     pub(crate) fn compare_to_itself(&self, state: &S::State) -> Result<(), Failure> {
         if !S::COMPARES_PARTS {
             let same = state;
-            panics::catch_in::<S::State, _>("Eq", || same == state)?;
+            implementation(self.system, state, "Eq", || same == state)?;
         }
         Ok(())
     }
@@ -217,7 +234,7 @@ impl<S: System> Space<'_, S> {
     /// again.
     pub(crate) fn copy_and_compare(&self, state: &S::State) -> Result<(), Failure> {
         if !S::COMPARES_PARTS {
-            panics::catch_in::<S::State, _>("Clone", || drop(state.clone()))?;
+            implementation(self.system, state, "Clone", || drop(state.clone()))?;
         }
         self.compare_to_itself(state)
     }
@@ -321,12 +338,12 @@ impl<S: System> Space<'_, S> {
             }
             return;
         }
-        let batch = JudgedBatch::new(self.system);
+        let batch = Batch::new(self.system, Part::Properties);
         // Entered once for all, and again after each state on which a property panics.
         while panics::catch(|| {
             step_guard::run(&batch, || {
                 for state in &mut states {
-                    batch.judge(state);
+                    batch.go_on_with(state);
                     if let Some(property) = self.properties.judge(self.system, state) {
                         found(at, Wrong::Violated(property));
                     }
@@ -336,7 +353,7 @@ impl<S: System> Space<'_, S> {
         })
         .is_err()
         {
-            if let Some(state) = batch.judged() {
+            if let Some(state) = batch.at_hand() {
                 found(at, self.panicking(state));
             }
             at += 1;
@@ -500,18 +517,20 @@ impl<S: System> Space<'_, S> {
 
 /// The fingerprints of successors, as [`Space::identify_each`] finds them where nothing panics.
 #[inline]
-fn identify_all<S: System>(
+fn identify_all<'b, S: System>(
     system: &S,
     key: Key,
     visited: &impl Visited<S>,
-    born: &[Successor<S::State>],
+    born: &'b [Successor<S::State>],
     fingerprints: &mut Vec<Fingerprint>,
+    go_on_with: impl Fn(&'b S::State),
 ) {
     fingerprints.clear();
     fingerprints.extend(born.iter().map(|born| {
         let Ok(state) = &born.next else {
             return Fingerprint(0);
         };
+        go_on_with(state);
         let fingerprint = system.fingerprint(state, key);
         visited.prefetch(fingerprint);
         fingerprint
@@ -519,6 +538,7 @@ fn identify_all<S: System>(
     if !S::COMPARES_PARTS && visited.examines_any(fingerprints) {
         for (born, &fingerprint) in born.iter().zip(&*fingerprints) {
             if let Ok(state) = &born.next {
+                go_on_with(state);
                 visited.examine(state, fingerprint);
             }
         }

@@ -131,6 +131,8 @@ const SEARCHING: u8 = 0;
 const INTERRUPTED: u8 = 1;
 /// What was found is being described, which is not interrupted.
 const REPORTING: u8 = 2;
+/// It is put into words, by the `Debug` of the program.
+const DESCRIBING: u8 = 3;
 
 /// What one OS thread runs.
 struct Slot {
@@ -302,6 +304,13 @@ pub(crate) fn report() {
     }
 }
 
+/// The counterexample of the search that this OS thread takes part in is put into words from now on.
+pub(crate) fn describe() {
+    if let Some(slot) = slot() {
+        slot.guard.phase.store(DESCRIBING, SeqCst);
+    }
+}
+
 impl StepGuard {
     pub(crate) fn new() -> Arc<Self> {
         Arc::new(Self {
@@ -332,7 +341,12 @@ impl StepGuard {
 
     /// Whether what was found is being described.
     pub(crate) fn is_reporting(&self) -> bool {
-        self.phase.load(SeqCst) == REPORTING
+        matches!(self.phase.load(SeqCst), REPORTING | DESCRIBING)
+    }
+
+    /// Whether a counterexample that is short enough is put into words.
+    pub(crate) fn is_describing(&self) -> bool {
+        self.phase.load(SeqCst) == DESCRIBING
     }
 
     /// Has a lost step fail from now on, instead of being run; `patience` is for how long it was waited for.

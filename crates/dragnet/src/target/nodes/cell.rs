@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use super::engine::Outcome;
+use super::outcome::Outcome;
 use super::steps::{Kind, choice_number, short};
 use crate::tables::{Arena, Domain, FlatTable, Ids, OnceSlice};
 use crate::target::parts::Sent;
@@ -65,12 +65,12 @@ struct Arrival {
 }
 
 impl Move {
-    pub(super) fn new<M>(
+    pub(super) fn new(
         kind: Kind,
         at: usize,
         outcomes: u32,
         choice: usize,
-        outcome: &Outcome<M>,
+        outcome: &Outcome,
     ) -> Self {
         Self {
             kind,

@@ -1,20 +1,20 @@
 //! Steps and states of a cluster as a person reads them.
 
-use super::engine::Interned;
+use super::interned::{Interned, LocalItem};
 use super::local::{Input, Life};
 use super::row::Row;
 use super::steps::{Kind, NodeEvent};
-use super::{InFlight, Node, NodeId};
+use super::{InFlight, Node, NodeId, Nodes};
 use crate::trace::{Step, debug};
 
 impl<N: Node> Interned<N> {
     /// What a node waits for: the answer to its oldest open call, and timers that are set and may not run out again.
-    pub(super) fn waits_for(&self, row: &Row, node: usize) -> Option<String> {
-        let local = self.local(row, node);
+    pub(super) fn waits_for(&self, local: u32) -> Option<String> {
+        let LocalItem { node, local, .. } = self.locals.get(local);
         if !local.waits() {
             return None;
         }
-        let call = self.workloads[node].calls.get(local.answered as usize)?;
+        let call = self.workloads[*node].calls.get(local.answered as usize)?;
         let mut text = format!("an answer to {}", debug(call));
         for timer in &local.timers {
             if let Some((_, budget)) = self.timer_budgets.iter().find(|(known, _)| known == timer) {
@@ -43,7 +43,13 @@ impl<N: Node> Interned<N> {
     }
 
     /// One step: who acts, what it receives, what changes, what it sends.
-    pub(super) fn tell(&self, before: &Row, event: &NodeEvent, after: Option<&Row>) -> Step {
+    pub(super) fn tell(
+        &self,
+        nodes: &Nodes,
+        before: &Row,
+        event: &NodeEvent,
+        after: Option<&Row>,
+    ) -> Step {
         let node = NodeId(usize::from(event.node));
         let message = |input: u32| match self.input(input) {
             Input::Deliver(envelope) => (
@@ -77,7 +83,7 @@ impl<N: Node> Interned<N> {
             }
             Kind::Heal => {
                 let mut step = network("heals".to_owned());
-                for notice in self.notices(self.environment(before)) {
+                for notice in nodes.notices(nodes.environment(before)) {
                     let (msg, from, to) = message(notice.envelope);
                     step.sent.push(format!("from {from} to {to}: {msg}"));
                 }
@@ -92,7 +98,7 @@ impl<N: Node> Interned<N> {
             action,
             ..Step::default()
         };
-        let outcome = self.outcome_of(event);
+        let outcome = nodes.outcome_of(event);
         for sent in outcome.sent.iter() {
             let (msg, _, to) = message(sent.envelope);
             step.sent.push(format!("to {to}: {msg}"));
@@ -101,7 +107,8 @@ impl<N: Node> Interned<N> {
             for choice in &rest.choices {
                 step.notes.push(format!("chooses {choice}"));
             }
-            for answer in &rest.answers {
+            let answers = rest.answers.downcast_ref::<Vec<N::Msg>>();
+            for answer in answers.into_iter().flatten() {
                 step.notes.push(format!("answers {}", debug(answer)));
             }
             for observation in &rest.observations {
@@ -109,7 +116,8 @@ impl<N: Node> Interned<N> {
             }
         }
         if let Some(after) = after {
-            let (before, after) = (self.local(before, node.0), self.local(after, node.0));
+            let local = |row| self.local(nodes.local_in(row, node.0));
+            let (before, after) = (local(before), local(after));
             step.changed = match (before.state(), after.state()) {
                 (Some(before), Some(after)) => Step::changes(before, after),
                 (None, Some(after)) => vec![format!("comes back as {}", debug(after))],
@@ -139,15 +147,15 @@ impl<N: Node> Interned<N> {
     }
 
     /// A state, a line a node and a line a message in flight.
-    pub(super) fn describe(&self, row: &Row) -> Vec<String> {
+    pub(super) fn describe_row(&self, nodes: &Nodes, row: &Row) -> Vec<String> {
         let mut lines = Vec::new();
         for node in 0..self.nodes.len() {
-            let local = self.local(row, node);
+            let local = self.local(nodes.local_in(row, node));
             if let Some(state) = local.state() {
                 lines.push(format!("{}: {}", self.names[node], debug(state)));
             }
         }
-        for (from, to, msg) in InFlight::of(self, row).iter() {
+        for (from, to, msg) in InFlight::<N>::new(nodes, row).iter() {
             let (from, to) = (self.name(from), self.name(to));
             lines.push(format!("in flight from {from} to {to}: {}", debug(msg)));
         }

@@ -1,17 +1,15 @@
 //! A cluster taken apart, for local model checking.
 
-use super::engine::Interned;
 use super::faults::FaultKind;
-use super::inbox::Inboxes;
+use super::interned::Interned;
 use super::local::{Envelope, Input};
 use super::network::Order;
-use super::row::Row;
 use super::{Node, NodeId};
 use crate::target::parts::{Beginning, Links, Nature, PartOutcome, Parts, Ran, Sent};
 
 impl<N: Node> Parts for Interned<N> {
     fn nodes(&self) -> usize {
-        self.len()
+        self.nodes.len()
     }
 
     fn starts(&self, node: usize) -> Vec<Beginning> {
@@ -113,22 +111,6 @@ impl<N: Node> Parts for Interned<N> {
 
     fn budget(&self, kind: FaultKind) -> u32 {
         self.faults.budget(kind)
-    }
-}
-
-impl<N: Node> Interned<N> {
-    /// The local state of a node in a row.
-    pub(super) fn local_in(&self, row: &Row, node: usize) -> u32 {
-        self.cell(row, node).local
-    }
-
-    /// The row with these local states and nothing in flight.
-    pub(super) fn assemble(&self, locals: &[u32]) -> Row {
-        let mut row = Row::new(0, 0, locals.len());
-        for (node, &local) in locals.iter().enumerate() {
-            row.set_cell(node, self.find_cell(node, local, Inboxes::EMPTY));
-        }
-        row
     }
 }
 

@@ -3,6 +3,8 @@
 use std::hash::{Hash, Hasher};
 use std::num::NonZeroU32;
 
+use crate::trace::{Key, scatter};
+
 /// A state of a cluster, as the numbers of its interned parts: the environment (fault budgets, partition), and for each
 /// node its cell, which is its local state with what is in flight to it.
 ///
@@ -80,6 +82,24 @@ impl Hash for Row {
         self.near.hash(state);
         self.far.hash(state);
     }
+}
+
+/// What the hash of a part of a row is bound with, by the part's number.
+pub(super) fn slot(key: Key, part: usize) -> u64 {
+    scatter(key.0 ^ scatter(part as u64 + 1))
+}
+
+/// The number of the environment among the parts of a row.
+pub(super) const ENVIRONMENT: usize = 0;
+
+/// The number of a node's local state among the parts of a row.
+pub(super) fn local_slot(node: usize) -> usize {
+    1 + 2 * node
+}
+
+/// The number of a node's inbox among the parts of a row.
+pub(super) fn inbox_slot(node: usize) -> usize {
+    2 + 2 * node
 }
 
 #[cfg(test)]

@@ -7,18 +7,17 @@
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Mutex, OnceLock, PoisonError};
 
-use super::Node;
-use super::engine::{Drawn, ENVIRONMENT, Interned};
 use super::faults::FaultKind;
 use super::inbox::Inboxes;
 use super::network::Order;
-use super::row::Row;
+use super::outcome::Drawn;
+use super::row::{ENVIRONMENT, Row};
 use super::steps::{Kind, NodeEvent};
-use super::system::{AnyCluster, Nodes};
+use super::system::Nodes;
 use crate::coarse_hash::CoarseHash;
 use crate::panics;
 use crate::run::Run;
-use crate::system::{Actor, Failure};
+use crate::system::{Actor, Failure, System};
 use crate::tables::Sketch;
 use crate::trace::{Fingerprint, bind};
 
@@ -72,11 +71,11 @@ impl Runs {
 }
 
 /// Tables with more local states, messages or cells than this are not used by another run.
-const MOST_KEPT: usize = 1 << 14;
+const MOST_KEPT: u64 = 1 << 14;
 
 /// An execution of a cluster.
-pub(super) struct NodeRun<'a, N: Node> {
-    system: &'a Interned<N>,
+pub(super) struct NodeRun<'a> {
+    system: &'a Nodes,
     /// The same cluster with tables of its own, until the run is over.
     own: Option<Nodes>,
     /// Where it starts, in the tables of the system.
@@ -105,16 +104,15 @@ struct Taken {
     choices: Box<[usize]>,
 }
 
-impl<'a, N: Node> NodeRun<'a, N> {
-    pub(super) fn new(system: &'a Interned<N>, start: &Row) -> Result<Self, Failure> {
+impl<'a> NodeRun<'a> {
+    pub(super) fn new(system: &'a Nodes, start: &Row) -> Result<Self, Failure> {
         let idle = &system.runs.idle;
         let ready = idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
-        let own = ready.unwrap_or_else(|| Nodes::of(system.with_empty_tables()));
-        let interned = own.interned::<N>();
-        let first = panics::catch(|| interned.adopt(system, start))?;
-        for node in 0..interned.len() {
-            let local = interned.cell(&first, node).local;
-            system.runs.note_local_state(interned.locals.hash(local));
+        let own = ready.unwrap_or_else(|| system.with_empty_tables());
+        let first = panics::catch(|| own.adopt(system, start))?;
+        for node in 0..own.len() {
+            let local = own.local_in(&first, node);
+            system.runs.note_local_state(own.handlers.local_hash(local));
         }
         Ok(Self {
             system,
@@ -129,11 +127,7 @@ impl<'a, N: Node> NodeRun<'a, N> {
         })
     }
 
-    fn own(&self) -> &Interned<N> {
-        self.own_system().interned()
-    }
-
-    fn own_system(&self) -> &Nodes {
+    fn own(&self) -> &Nodes {
         self.own.as_ref().expect("the run is not over")
     }
 
@@ -177,9 +171,9 @@ impl<'a, N: Node> NodeRun<'a, N> {
         let (own, row) = (self.own(), self.row());
         let node = usize::from(task.node);
         let cell = own.cell(row, node);
-        let drawn = own.draw_outcome(cell.local, task.input, draw);
+        let drawn = own.handlers.draw_outcome(cell.local, task.input, draw);
         let outcomes = match &drawn {
-            Drawn::Known(id) => own.outcomes.get(*id),
+            Drawn::Known(id) => own.handlers.outcomes(*id),
             Drawn::Once(outcomes) => outcomes,
         };
         if task.kind == Kind::Deliver && own.skips_idle && outcomes.idle {
@@ -188,12 +182,11 @@ impl<'a, N: Node> NodeRun<'a, N> {
         let outcome = &outcomes.outcomes[0];
         self.system
             .runs
-            .note_local_state(own.locals.hash(outcome.local));
-        let rest = outcome.rest.as_ref();
-        let choices = rest.map_or_else(Box::default, |rest| rest.choices.as_slice().into());
+            .note_local_state(own.handlers.local_hash(outcome.local));
+        let choices = outcome.choices().into();
         let inbox = match task.kind {
             Kind::Deliver => own.inboxes.without(cell.inbox, usize::from(task.at), own),
-            Kind::Crash if own.network.order == Order::PerLink => Inboxes::EMPTY,
+            Kind::Crash if own.order == Order::PerLink => Inboxes::EMPTY,
             _ => cell.inbox,
         };
         let fault = match task.kind {
@@ -217,14 +210,13 @@ impl<'a, N: Node> NodeRun<'a, N> {
             let is_same = match taken.kind {
                 Kind::Heal => true,
                 Kind::Partition => event.input == taken.input,
-                _ => system.input(event.input) == own.input(taken.input),
+                _ => system.handlers.is_same_input(event.input, own, taken.input),
             };
             event.kind == taken.kind && event.node == taken.node && is_same
         };
         let choices = |event: &NodeEvent| match event.kind {
             Kind::Own | Kind::Deliver | Kind::Crash | Kind::Restart => {
-                let rest = system.outcome_of(event).rest.as_ref();
-                rest.map_or(&[][..], |rest| &rest.choices)
+                system.outcome_of(event).choices()
             }
             _ => &[],
         };
@@ -255,17 +247,17 @@ impl<'a, N: Node> NodeRun<'a, N> {
     }
 }
 
-impl<N: Node> Interned<N> {
+impl Nodes {
     /// A row of another cluster like this in the tables of this one.
     fn adopt(&self, other: &Self, row: &Row) -> Row {
         let environment = self.intern_environment(other.environment(row).clone());
         let bound = bind(self.environments.hash(environment), self.slots[ENVIRONMENT]);
         let mut adopted = Row::new(bound, environment, self.len());
         for node in 0..self.len() {
-            let local = self.intern_local(node, other.local(row, node).clone());
+            let local = self.handlers.adopt_local(other, other.local_in(row, node));
             let envelopes = other.in_flight_to(row, node).iter();
             let envelopes: Vec<u32> = envelopes
-                .map(|&envelope| self.intern_input(other.input(envelope).clone()))
+                .map(|&envelope| self.handlers.adopt_input(other, envelope))
                 .collect();
             let inbox = self.inboxes.of(&envelopes, self);
             let cell = self.find_cell(node, local, inbox);
@@ -276,33 +268,36 @@ impl<N: Node> Interned<N> {
     }
 
     fn is_small(&self) -> bool {
-        let sizes = [self.locals.len(), self.inputs.len(), self.cells.len()];
-        sizes.iter().all(|&size| size <= MOST_KEPT)
+        let (locals, inputs) = (self.handlers.local_states(), self.handlers.inputs());
+        let cells = self.cells.len() as u64;
+        [locals, inputs, cells]
+            .iter()
+            .all(|&size| size <= MOST_KEPT)
     }
 }
 
-impl<N: Node> Drop for NodeRun<'_, N> {
+impl Drop for NodeRun<'_> {
     fn drop(&mut self) {
-        let Some(tables) = self.own.take() else {
-            return;
-        };
-        let (own, known) = (tables.interned::<N>(), self.system);
-        let ran = own.handler_runs.swap(0, Relaxed);
+        let Some(own) = self.own.take() else { return };
+        let known = self.system.handlers.counts();
+        let counts = own.handlers.counts();
+        let ran = counts.handler_runs.swap(0, Relaxed);
         known.handler_runs.fetch_add(ran, Relaxed);
-        known.digested.fetch_or(own.digested.load(Relaxed), Relaxed);
-        if let Some(found) = own.unequal_parts() {
-            let _ = known.runs.coarse_hash.set(found);
+        let digested = counts.digested.load(Relaxed);
+        known.digested.fetch_or(digested, Relaxed);
+        if let Some(found) = own.handlers.unequal_parts() {
+            let _ = self.system.runs.coarse_hash.set(found);
         }
         if own.is_small() && !std::thread::panicking() {
-            let idle = known.runs.idle.lock();
-            idle.unwrap_or_else(PoisonError::into_inner).push(tables);
+            let idle = self.system.runs.idle.lock();
+            idle.unwrap_or_else(PoisonError::into_inner).push(own);
         }
     }
 }
 
-impl<N: Node> Run<Nodes> for NodeRun<'_, N> {
+impl Run<Nodes> for NodeRun<'_> {
     fn system(&self) -> &Nodes {
-        self.own_system()
+        self.own()
     }
 
     fn steps(&self) -> usize {
@@ -324,8 +319,7 @@ impl<N: Node> Run<Nodes> for NodeRun<'_, N> {
         let next = panics::catch(|| self.own().next(self.row(), &event)).and_then(|next| next);
         let choices = match event.kind {
             Kind::Own | Kind::Deliver | Kind::Crash | Kind::Restart => {
-                let rest = self.own().outcome_of(&event).rest.as_ref();
-                rest.map_or_else(Box::default, |rest| rest.choices.as_slice().into())
+                self.own().outcome_of(&event).choices().into()
             }
             _ => Box::default(),
         };
@@ -337,7 +331,7 @@ impl<N: Node> Run<Nodes> for NodeRun<'_, N> {
         };
         if let Ok(next) = &next {
             let local = self.own().cell(next, usize::from(event.node)).local;
-            let hash = self.own().locals.hash(local);
+            let hash = self.own().handlers.local_hash(local);
             self.system.runs.note_local_state(hash);
         }
         self.note(taken, next)
@@ -370,7 +364,12 @@ impl<N: Node> Run<Nodes> for NodeRun<'_, N> {
                 own.open_tasks(row, node, &mut tasks);
                 let local = own.cell(row, node).local;
                 tasks.iter().any(|task| {
-                    let is_idle = || own.outcomes.get(own.outcomes_of(local, task.input)).idle;
+                    let handlers = &own.handlers;
+                    let is_idle = || {
+                        handlers
+                            .outcomes(handlers.outcomes_of(local, task.input))
+                            .idle
+                    };
                     task.kind == Kind::Own || !is_idle()
                 })
             })
@@ -392,7 +391,7 @@ impl<N: Node> Run<Nodes> for NodeRun<'_, N> {
                         tasks.push(NodeEvent::of_input(kind, node, input));
                     });
                 }
-                actors.extend(tasks.iter().map(|task| own.task(task).actor));
+                actors.extend(tasks.iter().map(|task| own.task(row, task).actor));
             })?;
         }
         self.tasks = tasks;

@@ -7,10 +7,10 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::engine::Interned;
+use super::interned::Interned;
 use super::local::{Envelope, Input, Life, Local};
 use super::row::Row;
-use super::{Cluster, Node, NodeId, Timer};
+use super::{Cluster, Node, NodeId, Nodes, Timer};
 use crate::trace::{SavedMessage, SavedNode, SavedState, SavedTimer};
 
 /// How the states and messages of a kind of node are written and read.
@@ -129,10 +129,10 @@ impl<N: Node> Cluster<N> {
 
 impl<N: Node> Interned<N> {
     /// A state as a file has it, if states can be written.
-    pub(super) fn save(&self, system: &str, row: &Row) -> Option<SavedState> {
+    pub(super) fn save_row(&self, nodes: &Nodes, system: &str, row: &Row) -> Option<SavedState> {
         let codec = self.codec?;
-        let nodes = (0..self.len()).map(|node| {
-            let local = self.local(row, node);
+        let saved = (0..nodes.len()).map(|node| {
+            let local = self.local(nodes.local_in(row, node));
             let (state, durable) = match &local.life {
                 Life::Up(state) => (Some((codec.write_state)(state).ok()?), None),
                 Life::Down(Some(durable)) => (None, Some((codec.write_state)(durable).ok()?)),
@@ -149,8 +149,8 @@ impl<N: Node> Interned<N> {
                 answered: local.answered,
             })
         });
-        let nodes = nodes.collect::<Option<_>>()?;
-        let envelopes = (0..self.len()).flat_map(|node| self.in_flight_to(row, node));
+        let saved = saved.collect::<Option<_>>()?;
+        let envelopes = (0..nodes.len()).flat_map(|node| nodes.in_flight_to(row, node));
         let in_flight = envelopes.map(|&envelope| match self.input(envelope) {
             Input::Deliver(envelope) => Some(SavedMessage {
                 from: envelope.from.0,
@@ -160,7 +160,7 @@ impl<N: Node> Interned<N> {
             _ => unreachable!("only messages are in flight"),
         });
         let in_flight = in_flight.collect::<Option<_>>()?;
-        Some(SavedState::new(system.to_owned(), nodes, in_flight))
+        Some(SavedState::new(system.to_owned(), saved, in_flight))
     }
 }
 

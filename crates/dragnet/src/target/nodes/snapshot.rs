@@ -1,6 +1,6 @@
 //! A state of a cluster as properties see it.
 
-use super::engine::Interned;
+use super::interned::Interned;
 use super::local::{Input, Life};
 use super::row::Row;
 use super::{Node, NodeId, Nodes, Role};
@@ -10,7 +10,8 @@ use super::{Node, NodeId, Nodes, Role};
 /// A node that has crashed has no state until it restarts; what is on its disk is in
 /// [`durable`](Snapshot::durable).
 pub struct Snapshot<'a, N: Node> {
-    system: &'a Interned<N>,
+    system: &'a Nodes,
+    nodes: &'a Interned<N>,
     row: &'a Row,
 }
 
@@ -26,8 +27,8 @@ impl<'a, N: Node> Snapshot<'a, N> {
     /// Of a system whose nodes are of type `N`.
     #[inline]
     pub(crate) fn new(system: &'a Nodes, row: &'a Row) -> Self {
-        let system = system.interned();
-        Self { system, row }
+        let nodes = system.interned();
+        Self { system, nodes, row }
     }
 
     #[inline]
@@ -37,7 +38,7 @@ impl<'a, N: Node> Snapshot<'a, N> {
             node < nodes,
             "there is no node {node}: the cluster has {nodes}, counted from 0"
         );
-        &self.system.local(self.row, node).life
+        &self.nodes.local(self.system.local_in(self.row, node)).life
     }
 
     /// The states of all nodes that are up, in the order of their ids.
@@ -93,7 +94,7 @@ impl<'a, N: Node> Snapshot<'a, N> {
         R: Node,
         N: Role<R, At>,
     {
-        let nodes = self.system.nodes.iter().enumerate();
+        let nodes = self.nodes.nodes.iter().enumerate();
         nodes
             .filter(|(_, node)| node.is())
             .filter_map(move |(id, _)| {
@@ -105,7 +106,8 @@ impl<'a, N: Node> Snapshot<'a, N> {
 
 /// The messages in flight in one global state.
 pub struct InFlight<'a, N: Node> {
-    system: &'a Interned<N>,
+    system: &'a Nodes,
+    nodes: &'a Interned<N>,
     row: &'a Row,
 }
 
@@ -121,11 +123,8 @@ impl<'a, N: Node> InFlight<'a, N> {
     /// Of a system whose nodes are of type `N`.
     #[inline]
     pub(crate) fn new(system: &'a Nodes, row: &'a Row) -> Self {
-        Self::of(system.interned(), row)
-    }
-
-    pub(super) fn of(system: &'a Interned<N>, row: &'a Row) -> Self {
-        Self { system, row }
+        let nodes = system.interned();
+        Self { system, nodes, row }
     }
 
     /// Every message in flight with its sender and its receiver, each copy by itself.
@@ -134,7 +133,7 @@ impl<'a, N: Node> InFlight<'a, N> {
             self.system
                 .in_flight_to(self.row, node)
                 .iter()
-                .map(move |&input| match self.system.input(input) {
+                .map(move |&input| match self.nodes.input(input) {
                     Input::Deliver(envelope) => (envelope.from, envelope.to, &envelope.msg),
                     _ => unreachable!("only messages are in flight"),
                 })

@@ -3,24 +3,22 @@
 use std::collections::BTreeMap;
 
 use super::cell::{Cell, Move, Replacement};
-use super::engine::{ENVIRONMENT, Environment, Interned, Outcome, Start};
+use super::environment::Environment;
 use super::faults::FaultKind;
-use super::inbox::{Envelopes, Inboxes};
-use super::local::Input;
+use super::inbox::Inboxes;
 use super::network::Order;
-use super::row::Row;
+use super::outcome::Outcome;
+use super::row::{ENVIRONMENT, Row};
 use super::run::NodeRun;
-use super::system::{AnyCluster, Nodes};
-use super::{Context, Node, NodeId};
+use super::system::Nodes;
 use crate::coarse_hash::CoarseHash;
 use crate::panics;
 use crate::run::Run;
 use crate::step_guard;
-use crate::system::{Actor, ComponentId, EventKind, Failure, Successor, Task};
+use crate::system::{Actor, ComponentId, EventKind, Failure, Successor, System, Task};
 use crate::tables::prefetch;
-use crate::target::NodeWork;
-use crate::target::parts::{Parts, Sent};
-use crate::trace::{Fingerprint, Key, SavedState, Step, bind, debug};
+use crate::target::parts::{Beginning, Sent};
+use crate::trace::{Fingerprint, Key, Step, bind, finish};
 
 /// A step of a cluster.
 #[derive(Clone, Copy, Debug)]
@@ -75,7 +73,7 @@ impl NodeEvent {
     }
 }
 
-impl<N: Node> Interned<N> {
+impl Nodes {
     #[inline]
     fn set_cell(row: &mut Row, node: usize, Replacement { cell, delta }: Replacement) {
         row.sum = row.sum.wrapping_add(delta);
@@ -177,11 +175,11 @@ impl<N: Node> Interned<N> {
         &self,
         row: &mut Row,
         node: usize,
-        outcome: &Outcome<N::Msg>,
+        outcome: &Outcome,
         inbox: u32,
     ) -> Result<(), Failure> {
         if outcome.fails() {
-            return Err(Self::failure_of(outcome));
+            return Err(outcome.failure());
         }
         let old = row.cell(node);
         let new = self.find_cell(node, outcome.local, inbox);
@@ -190,18 +188,10 @@ impl<N: Node> Interned<N> {
         Ok(())
     }
 
-    #[cold]
-    fn failure_of(outcome: &Outcome<N::Msg>) -> Failure {
-        let rest = outcome.rest.as_ref();
-        rest.and_then(|rest| rest.failure.clone())
-            .expect("it fails")
-    }
-
     /// What is enabled that a node does itself in a row, or that is delivered to it. No handler is run for that: what a
     /// delivery does, and whether it does anything, is open.
     pub(super) fn open_tasks(&self, row: &Row, node: usize, out: &mut Vec<NodeEvent>) {
         let cell = self.cell(row, node);
-        let item = self.locals.get(cell.local);
         let mut push = |kind, at, input| {
             self.keep_places(at, input);
             out.push(NodeEvent {
@@ -209,10 +199,10 @@ impl<N: Node> Interned<N> {
                 ..NodeEvent::of_input(kind, node, input)
             });
         };
-        for (at, &input) in item.own.iter().enumerate() {
+        for (at, &input) in self.handlers.own_inputs(cell.local).iter().enumerate() {
             push(Kind::Own, at, input);
         }
-        if item.local.is_up() {
+        if self.handlers.is_up(cell.local) {
             for (at, input) in self.inboxes.heads(cell.inbox, self) {
                 push(Kind::Deliver, at, input);
             }
@@ -220,23 +210,23 @@ impl<N: Node> Interned<N> {
     }
 
     #[inline]
-    pub(super) fn outcome_of(&self, event: &NodeEvent) -> &Outcome<N::Msg> {
+    pub(super) fn outcome_of(&self, event: &NodeEvent) -> &Outcome {
         self.outcome(event.outcomes, event.choice)
     }
 
-    fn outcome(&self, outcomes: u32, choice: u32) -> &Outcome<N::Msg> {
-        &self.outcomes.get(outcomes).outcomes[choice as usize]
+    fn outcome(&self, outcomes: u32, choice: u32) -> &Outcome {
+        &self.handlers.outcomes(outcomes).outcomes[choice as usize]
     }
 
     /// What is on the links that come back when a partition heals.
     pub(super) fn notices(&self, environment: &Environment) -> Vec<Sent> {
-        let ids = 0..self.nodes.len();
+        let ids = 0..self.len();
         let links = ids
             .clone()
             .flat_map(|from| ids.clone().map(move |to| (from, to)));
         links
             .filter(|&(from, to)| environment.separates(from, to))
-            .filter_map(|(from, to)| self.notice(from, to))
+            .filter_map(|(from, to)| self.handlers.notice(from, to))
             .collect()
     }
 
@@ -245,20 +235,19 @@ impl<N: Node> Interned<N> {
     fn moves(&self, cell: &Cell) -> Box<[Move]> {
         let mut moves = Vec::new();
         let mut push = |kind, at, outcomes| {
-            let choices = self.outcomes.get(outcomes).outcomes.iter().enumerate();
+            let choices = self.handlers.outcomes(outcomes).outcomes.iter().enumerate();
             moves.extend(
                 choices.map(|(choice, outcome)| Move::new(kind, at, outcomes, choice, outcome)),
             );
         };
-        let item = self.locals.get(cell.local);
-        for (at, &input) in item.own.iter().enumerate() {
+        for (at, &input) in self.handlers.own_inputs(cell.local).iter().enumerate() {
             self.keep_places(at, input);
-            push(Kind::Own, at, self.outcomes_of(cell.local, input));
+            push(Kind::Own, at, self.handlers.outcomes_of(cell.local, input));
         }
-        if item.local.is_up() {
+        if self.handlers.is_up(cell.local) {
             for (at, input) in self.inboxes.heads(cell.inbox, self) {
-                let outcomes = self.outcomes_of(cell.local, input);
-                if !(self.skips_idle && self.outcomes.get(outcomes).idle) {
+                let outcomes = self.handlers.outcomes_of(cell.local, input);
+                if !(self.skips_idle && self.handlers.outcomes(outcomes).idle) {
                     self.keep_places(at, input);
                     push(Kind::Deliver, at, outcomes);
                 }
@@ -271,17 +260,7 @@ impl<N: Node> Interned<N> {
     /// Gives up at an input of a node whose place an event cannot hold.
     pub(super) fn keep_places(&self, at: usize, input: u32) {
         if u16::try_from(at).is_err() {
-            let input = self.input(input);
-            let receiver = self.name(input.node());
-            panics::limit(match input {
-                Input::Deliver(envelope) => format!(
-                    "more than 65,536 messages are in flight to {receiver}, {} from {} among them; bound the system with a \
-                     capacity or `within`",
-                    debug(&envelope.msg),
-                    self.name(envelope.from),
-                ),
-                _ => format!("more than 65,536 timers of {receiver} are set"),
-            });
+            panics::limit(self.handlers.too_many_like(input));
         }
     }
 
@@ -297,7 +276,7 @@ impl<N: Node> Interned<N> {
             choice: step.choice,
             input: match step.kind {
                 Kind::Deliver => self.inboxes.envelopes(cell.inbox)[at],
-                _ => self.locals.get(cell.local).own[at],
+                _ => self.handlers.own_inputs(cell.local)[at],
             },
             outcomes: step.outcomes,
         }
@@ -310,8 +289,8 @@ impl<N: Node> Interned<N> {
         (kind, node, input): (Kind, usize, u32),
         out: &mut Vec<NodeEvent>,
     ) {
-        let outcomes = self.outcomes_of(self.cell(row, node).local, input);
-        for choice in 0..self.outcomes.get(outcomes).outcomes.len() {
+        let outcomes = self.handlers.outcomes_of(self.cell(row, node).local, input);
+        for choice in 0..self.handlers.outcomes(outcomes).outcomes.len() {
             out.push(NodeEvent {
                 kind,
                 node: node as u8,
@@ -347,14 +326,15 @@ impl<N: Node> Interned<N> {
             (FaultKind::Duplicate, Kind::Duplicate),
         ] {
             if environment.allows(fault) {
-                for node in 0..self.nodes.len() {
+                for node in 0..self.len() {
                     let heads = self.inboxes.heads(self.cell(row, node).inbox, self);
                     out.extend(heads.map(|(at, input)| plain(kind, node, at, input)));
                 }
             }
         }
-        for (node, &(crash, restart)) in self.crash_inputs.iter().enumerate() {
-            if self.local(row, node).is_up() {
+        for node in 0..self.len() {
+            let (crash, restart) = self.handlers.crash_and_restart(node);
+            if self.handlers.is_up(self.cell(row, node).local) {
                 if environment.allows(FaultKind::Crash) {
                     push_handled(Kind::Crash, node, crash, out);
                 }
@@ -364,27 +344,32 @@ impl<N: Node> Interned<N> {
         }
         if environment.cut.is_some() {
             out.push(plain(Kind::Heal, 0, 0, 0));
-        } else if environment.allows(FaultKind::Partition) && self.nodes.len() > 1 {
+        } else if environment.allows(FaultKind::Partition) && self.len() > 1 {
             // Node 0 stays on the near side, so that each way to fall in two comes up once.
-            for far in (2..1_u32 << self.nodes.len()).step_by(2) {
+            for far in (2..1_u32 << self.len()).step_by(2) {
                 out.push(plain(Kind::Partition, 0, 0, far));
             }
         }
     }
 }
 
-impl<N: Node> AnyCluster for Interned<N> {
+impl System for Nodes {
+    const COMPARES_PARTS: bool = true;
+
+    type State = Row;
+    type Event = NodeEvent;
+
     fn initial(&self) -> Vec<Row> {
         let environment = self.intern_environment(Environment {
-            left: FaultKind::ALL.map(|kind| self.faults.budget(kind)),
+            left: FaultKind::ALL.map(|kind| self.handlers.budget(kind)),
             cut: None,
         });
-        if self.faults.budget(FaultKind::Partition) > 0 && self.nodes.len() > 1 {
+        if self.handlers.budget(FaultKind::Partition) > 0 && self.len() > 1 {
             // A notice whose `Hash` or `Eq` panics does so here, and not where a partition heals.
-            self.notice(0, 1);
+            self.handlers.notice(0, 1);
         }
         let bound = bind(self.environments.hash(environment), self.slots[ENVIRONMENT]);
-        let mut rows = vec![Row::new(bound, environment, self.nodes.len())];
+        let mut rows = vec![Row::new(bound, environment, self.len())];
         // Nobody is sent anything before everybody is there.
         let mut sent = vec![Vec::new()];
         let mut made = 0_usize;
@@ -392,14 +377,12 @@ impl<N: Node> AnyCluster for Interned<N> {
             made += 1;
             step_guard::give_up_if_interrupted(|| format!("{made} beginnings were put together"));
         };
-        for node in 0..self.nodes.len() {
-            let starts: Vec<(u32, Start<N::State>)> = self
-                .start(node)
-                .into_iter()
+        for node in 0..self.len() {
+            let starts = self.handlers.starts(node).into_iter();
+            let starts: Vec<(u32, Beginning)> = starts
                 .map(|start| {
                     count();
-                    let local = self.intern_start(node, start.local.clone());
-                    (self.find_cell(node, local, Inboxes::EMPTY), start)
+                    (self.find_cell(node, start.local, Inboxes::EMPTY), start)
                 })
                 .collect();
             let mut more = Vec::new();
@@ -427,7 +410,7 @@ impl<N: Node> AnyCluster for Interned<N> {
 
     #[inline]
     fn events(&self, row: &Row, out: &mut Vec<NodeEvent>) {
-        for node in 0..self.nodes.len() {
+        for node in 0..self.len() {
             let cell = self.cell(row, node);
             let moves = cell.moves(|cell| self.moves(cell)).iter().enumerate();
             out.extend(moves.map(|step| self.event(node, cell, step)));
@@ -441,7 +424,7 @@ impl<N: Node> AnyCluster for Interned<N> {
 
     #[inline]
     fn anticipate(&self, row: &Row) {
-        for node in 0..self.nodes.len() {
+        for node in 0..self.len() {
             prefetch(self.cell(row, node));
         }
     }
@@ -449,7 +432,7 @@ impl<N: Node> AnyCluster for Interned<N> {
     #[inline]
     fn successors(&self, row: &Row, scratch: &mut Vec<NodeEvent>, out: &mut Vec<Successor<Row>>) {
         let mut position = 0;
-        for node in 0..self.nodes.len() {
+        for node in 0..self.len() {
             let cell = self.cell(row, node);
             for step in cell.moves(|cell| self.moves(cell)) {
                 // The row is made where it stays.
@@ -460,7 +443,7 @@ impl<N: Node> AnyCluster for Interned<N> {
                     Ok(next) if !step.fails => self.advance(row, node, step, next),
                     _ => {
                         let outcome = self.outcome(step.outcomes, step.choice);
-                        *next = Err(Self::failure_of(outcome));
+                        *next = Err(outcome.failure());
                     }
                 }
                 position += 1;
@@ -490,7 +473,7 @@ impl<N: Node> AnyCluster for Interned<N> {
                 let moves = cell.moves(|cell| self.moves(cell));
                 let step = &moves[event.number as usize];
                 if step.fails {
-                    return Err(Self::failure_of(self.outcome_of(event)));
+                    return Err(self.outcome_of(event).failure());
                 }
                 self.advance(row, node, step, &mut next);
             }
@@ -507,7 +490,7 @@ impl<N: Node> AnyCluster for Interned<N> {
                 self.set_environment(&mut next, spend(FaultKind::Duplicate));
             }
             Kind::Crash => {
-                let inbox = match self.network.order {
+                let inbox = match self.order {
                     Order::Any => cell.inbox,
                     Order::PerLink => Inboxes::EMPTY,
                 };
@@ -521,8 +504,9 @@ impl<N: Node> AnyCluster for Interned<N> {
             Kind::Partition => {
                 let mut environment = spend(FaultKind::Partition);
                 environment.cut = Some(u64::from(event.input));
-                for to in 0..self.nodes.len() {
-                    let reaches = |envelope| !environment.separates(self.place(envelope).0, to);
+                for to in 0..self.len() {
+                    let reaches =
+                        |envelope| !environment.separates(self.handlers.place(envelope).0, to);
                     let inbox = self.inboxes.only(self.cell(row, to).inbox, self, reaches);
                     self.set_inbox(&mut next, to, inbox);
                 }
@@ -541,54 +525,50 @@ impl<N: Node> AnyCluster for Interned<N> {
         Ok(next)
     }
 
-    fn sum_from_contents(&self, row: &Row, key: Key) -> u64 {
-        Interned::sum_from_contents(self, row, key)
+    #[inline]
+    fn fingerprint(&self, row: &Row, key: Key) -> Fingerprint {
+        let sum = if key == self.key {
+            row.sum
+        } else {
+            self.sum_from_contents(row, key)
+        };
+        Fingerprint(finish(sum))
     }
 
-    fn start_run<'a>(&'a self, start: &Row) -> Result<Box<dyn Run<Nodes> + 'a>, Failure> {
+    fn run(&self, start: &Row) -> Result<Box<dyn Run<Self> + '_>, Failure> {
         Ok(Box::new(NodeRun::new(self, start)?))
     }
 
     fn coarse_hash(&self) -> Option<CoarseHash> {
-        self.unequal_parts().or_else(|| self.runs.coarse_hash())
+        let parts = self.handlers.unequal_parts();
+        parts.or_else(|| self.runs.coarse_hash())
     }
 
-    fn afresh(&self) -> Nodes {
-        Nodes::of(self.with_empty_tables())
+    fn afresh(&self) -> Option<Self> {
+        Some(self.with_empty_tables())
     }
 
-    fn kind(&self, event: &NodeEvent) -> EventKind {
+    fn kind(&self, _row: &Row, event: &NodeEvent) -> EventKind {
         match event.kind {
-            Kind::Deliver if self.outcomes.get(event.outcomes).idle => EventKind::Idle,
+            Kind::Deliver if self.handlers.outcomes(event.outcomes).idle => EventKind::Idle,
             Kind::Own | Kind::Deliver | Kind::Heal => EventKind::Progress,
             _ => EventKind::Fault,
         }
     }
 
     fn waiting(&self, row: &Row) -> Vec<Actor> {
-        (0..self.nodes.len())
-            .filter(|&node| {
-                let local = self.local(row, node);
-                local.waits()
-                    || local.state().is_some_and(|state| {
-                        let step = WaitingStep {
-                            system: self,
-                            node: NodeId(node),
-                            state,
-                        };
-                        step_guard::run(&step, || self.nodes[node].waiting(state))
-                    })
-            })
+        (0..self.len())
+            .filter(|&node| self.handlers.waits(self.cell(row, node).local))
             .map(|node| ComponentId(node).into())
             .collect()
     }
 
     fn awaits(&self, row: &Row, actor: Actor) -> Option<String> {
         let component = Task::by(actor).component()?;
-        self.waits_for(row, component.0)
+        self.handlers.waits_for(self.cell(row, component.0).local)
     }
 
-    fn task(&self, event: &NodeEvent) -> Task {
+    fn task(&self, _row: &Row, event: &NodeEvent) -> Task {
         let node = ComponentId(usize::from(event.node));
         match event.kind {
             Kind::Own | Kind::Deliver => Task::of(node),
@@ -599,20 +579,20 @@ impl<N: Node> AnyCluster for Interned<N> {
         }
     }
 
-    fn identity(&self, event: &NodeEvent) -> Fingerprint {
+    fn identity(&self, _row: &Row, event: &NodeEvent) -> Fingerprint {
         let about = match event.kind {
             Kind::Partition | Kind::Heal => u64::from(event.input),
-            _ => self.inputs.get(event.input).order,
+            _ => self.handlers.input_hash(event.input),
         };
         Fingerprint::of(&(event.kind as u8, about), Key::default())
     }
 
     fn components(&self) -> Vec<String> {
-        self.names.to_vec()
+        self.handlers.names().to_vec()
     }
 
     fn explain(&self, before: &Row, event: &NodeEvent, after: Option<&Row>) -> Step {
-        self.tell(before, event, after)
+        self.handlers.explain(self, before, event, after)
     }
 
     fn execute(&self, row: &Row, event: &NodeEvent) {
@@ -620,59 +600,18 @@ impl<N: Node> AnyCluster for Interned<N> {
             event.kind,
             Kind::Own | Kind::Deliver | Kind::Crash | Kind::Restart
         ) {
-            let node = usize::from(event.node);
-            let rest = self.outcome_of(event).rest.as_ref();
-            let choices = rest.map_or(&[][..], |rest| &rest.choices);
-            let mut cx = Context::choosing(NodeId(node), self.nodes.len(), choices);
-            let local = self.local(row, node);
-            self.handle(local, self.input(event.input), &mut cx);
+            let local = self.cell(row, usize::from(event.node)).local;
+            let choices = self.outcome_of(event).choices();
+            self.handlers.execute(local, event.input, choices);
         }
     }
 
+    fn guards_steps(&self) -> bool {
+        true
+    }
+
     fn introduce(&self, row: &Row) -> Vec<String> {
-        self.describe(row)
-    }
-
-    fn local_in(&self, row: &Row, node: usize) -> u32 {
-        Interned::local_in(self, row, node)
-    }
-
-    fn assemble(&self, locals: &[u32]) -> Row {
-        Interned::assemble(self, locals)
-    }
-
-    fn work(&self) -> NodeWork {
-        Interned::work(self)
-    }
-
-    fn save(&self, system: &str, row: &Row) -> Option<SavedState> {
-        Interned::save(self, system, row)
-    }
-
-    fn key(&self) -> Key {
-        self.key
-    }
-}
-
-/// A node says whether it waits.
-struct WaitingStep<'a, N: Node> {
-    system: &'a Interned<N>,
-    node: NodeId,
-    state: &'a N::State,
-}
-
-impl<N: Node> step_guard::Step for WaitingStep<'_, N> {
-    fn key(&self) -> u64 {
-        Fingerprint::of(&("waiting", self.node, self.state), Key::default()).0
-    }
-
-    fn describe(&self) -> String {
-        let name = self.system.name(self.node);
-        format!("whether {name} waits, in the state {:?}", self.state)
-    }
-
-    fn owner(&self) -> &str {
-        self.system.name(self.node)
+        self.handlers.describe(self, row)
     }
 }
 

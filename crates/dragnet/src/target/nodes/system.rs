@@ -1,194 +1,212 @@
-//! A cluster as a [`System`], whatever its nodes are.
+//! A cluster, ready to be explored.
 //!
-//! States are [rows](Row) of numbers, and so are events: an explorer needs no type of the program under test. So the tables of
-//! a cluster stand behind a trait object here, and every engine is compiled once for all clusters, and not once for each kind
-//! of node. All successors of a state take one call.
+//! Local states and inputs are interned, and so are inboxes: a node's local state with what is in flight to it is a
+//! [cell](super::cell), a global state is a [`Row`] of the numbers of cells, and a successor is a few table look-ups, whatever
+//! the size of the node states. What depends on the types of the program stands behind [`Handlers`], and is called where a
+//! handler has to run, or a person reads something. So everything else, the engines among it, is compiled once for all
+//! clusters.
+//!
+//! All tables are shared by all threads and only grow.
 
 use std::any::Any;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
+use super::Node;
+use super::cell::{Cell, Cells};
 use super::cluster::Cluster;
-use super::engine::Interned;
-use super::{Node, NodeEvent, Row};
-use crate::coarse_hash::CoarseHash;
-use crate::run::Run;
-use crate::system::{Actor, EventKind, Failure, Successor, System, Task};
+use super::environment::Environment;
+use super::handlers::Handlers;
+use super::inbox::{self, Envelopes, Inboxes};
+use super::interned::Interned;
+use super::network::Order;
+use super::row::{ENVIRONMENT, Row, inbox_slot, local_slot, slot};
+use super::run::Runs;
+use crate::tables::{Domain, Interner};
 use crate::target::parts::Parts;
-use crate::target::{NodeWork, Setting};
-use crate::trace::{Fingerprint, Key, SavedState, Step, finish};
+use crate::target::{NodeWork, Setting, Watch};
+use crate::trace::{Fingerprint, Key, SavedState, bind};
 
-/// A cluster, ready to be explored.
+/// A cluster with its tables.
 pub struct Nodes {
-    cluster: Box<dyn AnyCluster>,
-    key: Key,
-}
-
-/// What a cluster of any nodes offers: the methods of [`System`] that depend on what its nodes are, and what only clusters
-/// have.
-pub(super) trait AnyCluster: Parts + Any + Send + Sync {
-    fn initial(&self) -> Vec<Row>;
-    fn events(&self, row: &Row, out: &mut Vec<NodeEvent>);
-    fn next(&self, row: &Row, event: &NodeEvent) -> Result<Row, Failure>;
-    fn successors(&self, row: &Row, scratch: &mut Vec<NodeEvent>, out: &mut Vec<Successor<Row>>);
-    fn anticipate(&self, row: &Row);
-    /// The sum of a row from the contents of its parts alone, under any key.
-    fn sum_from_contents(&self, row: &Row, key: Key) -> u64;
-    fn start_run<'a>(&'a self, start: &Row) -> Result<Box<dyn Run<Nodes> + 'a>, Failure>;
-    fn coarse_hash(&self) -> Option<CoarseHash>;
-    /// The same cluster with empty tables.
-    fn afresh(&self) -> Nodes;
-    fn kind(&self, event: &NodeEvent) -> EventKind;
-    fn waiting(&self, row: &Row) -> Vec<Actor>;
-    fn awaits(&self, row: &Row, actor: Actor) -> Option<String>;
-    fn task(&self, event: &NodeEvent) -> Task;
-    fn identity(&self, event: &NodeEvent) -> Fingerprint;
-    fn components(&self) -> Vec<String>;
-    fn explain(&self, before: &Row, event: &NodeEvent, after: Option<&Row>) -> Step;
-    fn execute(&self, row: &Row, event: &NodeEvent);
-    fn introduce(&self, row: &Row) -> Vec<String>;
-    /// The local state of a node in a row.
-    fn local_in(&self, row: &Row, node: usize) -> u32;
-    /// The row with these local states and nothing in flight.
-    fn assemble(&self, locals: &[u32]) -> Row;
-    /// What there was to do so far.
-    fn work(&self) -> NodeWork;
-    /// A state as a file has it, if states can be written.
-    fn save(&self, system: &str, row: &Row) -> Option<SavedState>;
-    fn key(&self) -> Key;
+    pub(super) handlers: Box<dyn Handlers>,
+    pub(super) order: Order,
+    /// How many messages each pool of a link has room for.
+    pools: Arc<[u32]>,
+    pub(super) has_faults: bool,
+    /// Deliveries that change nothing are left out, and their envelopes stay in flight.
+    pub(super) skips_idle: bool,
+    pub(super) key: Key,
+    /// What hashes are bound with: the environment's, then for each node its local state's and its inbox's.
+    pub(super) slots: Arc<[u64]>,
+    pub(super) inboxes: Inboxes,
+    pub(super) cells: Cells,
+    pub(super) environments: Interner<Environment>,
+    pub(super) runs: Runs,
 }
 
 impl Nodes {
     pub(crate) fn new<N: Node>(cluster: Cluster<N>, setting: &Setting) -> Self {
-        Self::of(Interned::new(cluster, setting))
-    }
-
-    pub(super) fn of<N: Node>(interned: Interned<N>) -> Self {
+        if let Some(objection) = cluster.objection() {
+            panic!("{objection}");
+        }
+        let (order, is_limited) = (cluster.network.order, cluster.network.is_limited());
+        let has_faults = !cluster.faults.is_none();
+        let handlers: Box<dyn Handlers> = Box::new(Interned::new(cluster, setting));
+        let (domain, key) = (&setting.domain, setting.key);
         Self {
-            key: AnyCluster::key(&interned),
-            cluster: Box::new(interned),
+            order,
+            pools: handlers.pools().into(),
+            has_faults,
+            // An envelope that is left in flight takes up room on a link with a capacity, and stands before others on an
+            // ordered one: there, deliveries that change nothing are always taken.
+            skips_idle: setting.watch == Watch::NodeStates && order == Order::Any && !is_limited,
+            key,
+            slots: (0..2 * handlers.nodes() + 1)
+                .map(|part| slot(key, part))
+                .collect(),
+            inboxes: Inboxes::new(order, domain),
+            cells: Cells::new(domain),
+            environments: Interner::new(domain),
+            runs: Runs::new(),
+            handlers,
         }
     }
 
-    /// The tables of the cluster, whose nodes are of type `N`.
+    /// The same cluster with empty tables, which one OS thread at a time uses.
+    pub(super) fn with_empty_tables(&self) -> Self {
+        let domain = &Domain::new(1);
+        Self {
+            handlers: self.handlers.afresh(domain),
+            order: self.order,
+            pools: Arc::clone(&self.pools),
+            has_faults: self.has_faults,
+            skips_idle: self.skips_idle,
+            key: self.key,
+            slots: Arc::clone(&self.slots),
+            inboxes: Inboxes::new(self.order, domain),
+            cells: Cells::new(domain),
+            environments: Interner::new(domain),
+            runs: Runs::within_a_run(),
+        }
+    }
+
+    /// The local states and inputs of the cluster, whose nodes are of type `N`.
     #[inline]
     pub(super) fn interned<N: Node>(&self) -> &Interned<N> {
-        let cluster: &dyn Any = &*self.cluster;
-        cluster.downcast_ref().expect("the type of the nodes")
+        let handlers: &dyn Any = &*self.handlers;
+        handlers.downcast_ref().expect("the type of the nodes")
     }
 
     pub(crate) fn parts(&self) -> &dyn Parts {
-        &*self.cluster
+        &*self.handlers
+    }
+
+    /// How many nodes there are.
+    #[inline]
+    pub(super) fn len(&self) -> usize {
+        // Two slots for each node, and one for the environment.
+        self.slots.len() / 2
+    }
+
+    #[inline]
+    pub(super) fn cell(&self, row: &Row, node: usize) -> &Cell {
+        self.cells.get(row.cell(node))
+    }
+
+    pub(super) fn find_cell(&self, node: usize, local: u32, inbox: u32) -> u32 {
+        self.cells.find(local, inbox, || {
+            let inbox = bind(self.inboxes.hash(inbox), self.slots[inbox_slot(node)]);
+            self.handlers.local_hash(local).wrapping_add(inbox)
+        })
+    }
+
+    #[inline]
+    pub(super) fn in_flight_to(&self, row: &Row, node: usize) -> &[u32] {
+        self.inboxes.envelopes(self.cell(row, node).inbox)
+    }
+
+    pub(super) fn intern_environment(&self, environment: Environment) -> u32 {
+        let hash = Fingerprint::of(&environment, self.key).0;
+        self.environments.intern(environment, hash).0
     }
 
     /// The local state of a node in a row.
+    #[inline]
     pub(crate) fn local_in(&self, row: &Row, node: usize) -> u32 {
-        self.cluster.local_in(row, node)
+        self.cell(row, node).local
     }
 
     /// The row with these local states and nothing in flight.
     pub(crate) fn assemble(&self, locals: &[u32]) -> Row {
-        self.cluster.assemble(locals)
+        let mut row = Row::new(0, 0, locals.len());
+        for (node, &local) in locals.iter().enumerate() {
+            row.set_cell(node, self.find_cell(node, local, Inboxes::EMPTY));
+        }
+        row
     }
 
     /// What there was to do so far.
     pub(crate) fn work(&self) -> NodeWork {
-        self.cluster.work()
+        let counts = self.handlers.counts();
+        NodeWork {
+            local_states: self.runs.local_states().max(self.handlers.local_states()),
+            handler_runs: counts.handler_runs.load(Ordering::Relaxed),
+            skips_idle: self.skips_idle,
+            digested: counts.digested.load(Ordering::Relaxed),
+        }
     }
 
     /// A state as a file has it, if states can be written.
     pub(crate) fn save(&self, system: &str, row: &Row) -> Option<SavedState> {
-        self.cluster.save(system, row)
+        self.handlers.save(self, system, row)
+    }
+
+    /// The sum of a row from the contents of its parts alone, under any key.
+    pub(super) fn sum_from_contents(&self, row: &Row, key: Key) -> u64 {
+        let environment = Fingerprint::of(self.environment(row), key).0;
+        let mut sum = bind(environment, slot(key, ENVIRONMENT));
+        for node in 0..self.len() {
+            let local = self
+                .handlers
+                .local_hash_under(self.local_in(row, node), key);
+            let envelopes = self.in_flight_to(row, node).iter();
+            let senders_and_hashes = envelopes.map(|&envelope| {
+                let hash = self.handlers.input_hash_under(envelope, key);
+                (self.place(envelope).0, hash)
+            });
+            let inbox = inbox::hash_of(self.order, senders_and_hashes);
+            for (hash, part) in [(local, local_slot(node)), (inbox, inbox_slot(node))] {
+                sum = sum.wrapping_add(bind(hash, slot(key, part)));
+            }
+        }
+        sum
     }
 }
 
-impl System for Nodes {
-    const COMPARES_PARTS: bool = true;
-
-    type State = Row;
-    type Event = NodeEvent;
-
-    fn initial(&self) -> Vec<Row> {
-        self.cluster.initial()
+impl Envelopes for Nodes {
+    fn place(&self, envelope: u32) -> (usize, u64) {
+        self.handlers.place(envelope)
     }
 
-    #[inline]
-    fn events(&self, row: &Row, out: &mut Vec<NodeEvent>) {
-        self.cluster.events(row, out);
+    fn hash(&self, envelope: u32) -> u64 {
+        self.handlers.envelope_hash(envelope)
     }
 
-    #[inline]
-    fn next(&self, row: &Row, event: &NodeEvent) -> Result<Row, Failure> {
-        self.cluster.next(row, event)
-    }
-
-    #[inline]
-    fn successors(&self, row: &Row, scratch: &mut Vec<NodeEvent>, out: &mut Vec<Successor<Row>>) {
-        self.cluster.successors(row, scratch, out);
-    }
-
-    #[inline]
-    fn anticipate(&self, row: &Row) {
-        self.cluster.anticipate(row);
-    }
-
-    #[inline]
-    fn fingerprint(&self, row: &Row, key: Key) -> Fingerprint {
-        let sum = if key == self.key {
-            row.sum
-        } else {
-            self.cluster.sum_from_contents(row, key)
-        };
-        Fingerprint(finish(sum))
-    }
-
-    fn run(&self, start: &Row) -> Result<Box<dyn Run<Self> + '_>, Failure> {
-        self.cluster.start_run(start)
-    }
-
-    fn coarse_hash(&self) -> Option<CoarseHash> {
-        self.cluster.coarse_hash()
-    }
-
-    fn afresh(&self) -> Option<Self> {
-        Some(self.cluster.afresh())
-    }
-
-    fn kind(&self, _row: &Row, event: &NodeEvent) -> EventKind {
-        self.cluster.kind(event)
-    }
-
-    fn waiting(&self, row: &Row) -> Vec<Actor> {
-        self.cluster.waiting(row)
-    }
-
-    fn awaits(&self, row: &Row, actor: Actor) -> Option<String> {
-        self.cluster.awaits(row, actor)
-    }
-
-    fn task(&self, _row: &Row, event: &NodeEvent) -> Task {
-        self.cluster.task(event)
-    }
-
-    fn identity(&self, _row: &Row, event: &NodeEvent) -> Fingerprint {
-        self.cluster.identity(event)
-    }
-
-    fn components(&self) -> Vec<String> {
-        self.cluster.components()
-    }
-
-    fn explain(&self, before: &Row, event: &NodeEvent, after: Option<&Row>) -> Step {
-        self.cluster.explain(before, event, after)
-    }
-
-    fn execute(&self, row: &Row, event: &NodeEvent) {
-        self.cluster.execute(row, event);
-    }
-
-    fn guards_steps(&self) -> bool {
-        true
-    }
-
-    fn introduce(&self, row: &Row) -> Vec<String> {
-        self.cluster.introduce(row)
+    fn fits(&self, envelope: u32, among: &[u32]) -> bool {
+        if self.pools.is_empty() {
+            return true;
+        }
+        let from = self.place(envelope).0;
+        let on_link = || among.iter().filter(|&&other| self.place(other).0 == from);
+        let mine = self.handlers.pools_of(envelope);
+        self.pools.iter().enumerate().all(|(bit, &capacity)| {
+            let belongs = |pools: u64| pools >> bit & 1 == 1;
+            !belongs(mine)
+                || on_link()
+                    .filter(|&&other| belongs(self.handlers.pools_of(other)))
+                    .count()
+                    < capacity as usize
+        })
     }
 }

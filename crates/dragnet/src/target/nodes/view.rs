@@ -5,7 +5,7 @@ use std::hash::Hash;
 use std::marker::PhantomData;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::engine::Interned;
+use super::interned::Interned;
 use super::local::Life;
 use super::row::Row;
 use super::{Node, NodeId, Nodes, Role};
@@ -82,10 +82,11 @@ where
 
 /// The nodes of a row.
 fn views<'a, N: Node>(
-    system: &'a Interned<N>,
+    system: &'a Nodes,
     row: &'a Row,
 ) -> impl Iterator<Item = NodeView<'a, N>> + Clone {
-    (0..system.len()).map(move |node| NodeView::new(system, system.local_in(row, node)))
+    let nodes = system.interned();
+    (0..system.len()).map(move |node| NodeView::new(nodes, system.local_in(row, node)))
 }
 
 /// True of a state when `condition` is true of each of its nodes.
@@ -94,7 +95,7 @@ where
     N: Node,
     F: for<'a> Fn(NodeView<'a, N>) -> bool + Send + Sync + 'static,
 {
-    Box::new(move |system, row| views(system.interned::<N>(), row).all(&*condition))
+    Box::new(move |system, row| views(system, row).all(&*condition))
 }
 
 /// True of a state when `condition` is true of one of its nodes.
@@ -103,7 +104,7 @@ where
     N: Node,
     F: for<'a> Fn(NodeView<'a, N>) -> bool + Send + Sync + 'static,
 {
-    Box::new(move |system, row| views(system.interned::<N>(), row).any(&*condition))
+    Box::new(move |system, row| views(system, row).any(&*condition))
 }
 
 /// True of a state when every two of its nodes that have a class go together.
@@ -115,11 +116,11 @@ where
     G: Fn(&P, &P) -> bool + Send + Sync + 'static,
 {
     Box::new(move |system, row| {
-        let system = system.interned::<N>();
         if !system.runs.shares_tables() {
             return classes.agree(views(system, row));
         }
-        let class = |node| classes.class_of(system, system.local_in(row, node));
+        let interned = system.interned();
+        let class = |node| classes.class_of(interned, system.local_in(row, node));
         let nodes = 0..system.len();
         nodes.clone().all(|node| {
             let Some(two) = class(node) else { return true };

@@ -132,6 +132,9 @@ pub(super) enum Scrutiny {
     Hold(Held),
 }
 
+/// How many steps a thread is followed whose steps are not those of the execution in which it came to an access.
+const MOST_STEPS_ALONE: usize = 1_000;
+
 /// Which threads a directed execution holds.
 ///
 /// The first is held right before its access. The execution is the same as the other up to there, so the access is known by its
@@ -502,6 +505,9 @@ impl Executor {
             self.go_on(event.thread);
             self.world().force(None);
         }
+        if !is_forced {
+            self.go_on_to_access(second.thread);
+        }
         let state = self.world().state().borrow();
         let stand_there = state.both_held && state.failure.is_none();
         drop(state);
@@ -512,6 +518,26 @@ impl Executor {
         self.take_apart();
         self.world().set_scrutiny(Scrutiny::Judge);
         stand_there
+    }
+}
+
+impl Executor {
+    /// Has the second of two threads run on alone until it is held before an access, where the first is held already. What it
+    /// did before may depend on what is left out, as when it is not the last owner of an `Arc` of `std` any more.
+    fn go_on_to_access(&mut self, thread: ThreadId) {
+        for _ in 0..MOST_STEPS_ALONE {
+            let mut state = self.world().state().borrow_mut();
+            let is_wanted = state.held_before.is_some() && !state.both_held;
+            if state.failure.is_some() || !is_wanted || self.world().is_over() {
+                return;
+            }
+            let Some(way) = state.same_way(thread) else {
+                return;
+            };
+            state.perform(thread, way);
+            drop(state);
+            self.go_on(thread);
+        }
     }
 }
 

@@ -261,3 +261,28 @@ fn a_race_is_found_whatever_else_depends_on_who_is_the_last_owner() {
         other.join().unwrap();
     });
 }
+
+#[test]
+fn a_writer_whose_destructor_would_not_run_without_the_reader_races_with_it() {
+    /// Does an operation where its last owner drops it.
+    struct Counted(Arc<AtomicU32>);
+    impl Drop for Counted {
+        fn drop(&mut self) {
+            self.0.fetch_add(1, SeqCst);
+        }
+    }
+    assert_race(|| {
+        let slot = Arc::new(Slot::default());
+        let counted = Arc::new(Counted(Arc::default()));
+        let (others_slot, others) = (Arc::clone(&slot), Arc::clone(&counted));
+        let other = thread::spawn(move || {
+            others_slot.data.read();
+            drop(others);
+        });
+        // The last owner where the other thread is done; otherwise nothing happens here.
+        drop(counted);
+        thread::yield_now();
+        slot.data.write(1);
+        other.join().unwrap();
+    });
+}

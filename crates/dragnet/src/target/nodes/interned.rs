@@ -1,27 +1,23 @@
-//! The interned engine: the tables of a cluster.
+//! The nodes of a cluster with what depends on their types: local states and inputs, interned, and what handlers did.
 //!
 //! A handler is a deterministic function of (local state, input, choices), so it runs once for each such triple. Local
-//! states, inputs and inboxes are interned to `u32`s beside their content hash; what a handler did is memoised under
-//! (local state, input); a node's local state with what is in flight to it is a [cell](super::cell); a global state is
-//! a [`Row`] of the numbers of cells, and a successor a few table look-ups, whatever the size of the node states.
-//!
-//! All tables are shared by all threads and only grow.
+//! states and inputs are interned to `u32`s beside their content hash; what a handler did is memoised under
+//! (local state, input).
 
 use std::hash::Hash;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 
-use super::cell::{Cell, Cells};
 use super::cluster::{Cluster, Workload};
 use super::context::{Context, HARDLY_BEGUN};
 use super::digested::noting_digests;
-use super::faults::{FaultKind, Faults};
+use super::faults::Faults;
 use super::guard::{self, Run};
-use super::inbox::{self, Envelopes, Inboxes};
+use super::handlers::Counts;
 use super::local::{Envelope, Input, Life, Local};
-use super::network::{Network, Order};
-use super::row::Row;
-use super::run::Runs;
+use super::network::Network;
+use super::outcome::{Drawn, Outcome, OutcomeSet, Rest};
+use super::row::{local_slot, slot};
 use super::saved::{Codec, Departure};
 use super::{Node, NodeId, Timer};
 use crate::coarse_hash::CoarseHash;
@@ -31,11 +27,11 @@ use crate::step_guard;
 use crate::sterile;
 use crate::system::{Failure, FailureKind};
 use crate::tables::{Arena, Domain, FlatTable, Interner};
+use crate::target::Setting;
 use crate::target::parts::Sent;
-use crate::target::{NodeWork, Setting, Watch};
 use crate::trace::{Fingerprint, Key, bind, scatter};
 
-/// A cluster with its tables, behind [`Nodes`](super::Nodes).
+/// The nodes of a cluster, behind [`Handlers`](super::handlers::Handlers).
 pub(super) struct Interned<N: Node> {
     /// What the cluster consists of is shared with the tables of its [runs](super::run).
     pub(super) nodes: Arc<[N]>,
@@ -46,28 +42,17 @@ pub(super) struct Interned<N: Node> {
     pub(super) codec: Option<Codec<N>>,
     departure: Option<Arc<Departure<N>>>,
     pub(super) faults: Faults,
-    pub(super) has_faults: bool,
-    /// Deliveries that change nothing are left out, and their envelopes stay in flight.
-    pub(super) skips_idle: bool,
     determinism: Determinism,
     pub(super) key: Key,
-    /// What hashes are bound with: the environment's, then for each node its local state's and its inbox's.
-    pub(super) slots: Vec<u64>,
     pub(super) locals: Interner<LocalItem<N::State>>,
     pub(super) inputs: Interner<InputItem<N::Msg>>,
-    pub(super) inboxes: Inboxes,
-    pub(super) cells: Cells,
-    pub(super) environments: Interner<Environment>,
-    pub(super) outcomes: Arena<OutcomeSet<N::Msg>>,
+    pub(super) outcomes: Arena<OutcomeSet>,
     pub(super) memo: FlatTable,
     /// What most handlers send.
     nothing: Arc<[Sent]>,
-    pub(super) handler_runs: AtomicU64,
-    /// Some local state or message was told apart by a digest.
-    pub(super) digested: AtomicBool,
+    pub(super) counts: Counts,
     /// For each node, the inputs with which it crashes and restarts.
     pub(super) crash_inputs: Vec<(u32, u32)>,
-    pub(super) runs: Runs,
 }
 
 /// A local state of a node, with what follows from it alone. Its hash is bound to the node.
@@ -104,156 +89,46 @@ impl<M: PartialEq> PartialEq for InputItem<M> {
 
 impl<M: Eq> Eq for InputItem<M> {}
 
-/// What is left of the fault budgets, and which nodes a partition has put on the other side.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Environment {
-    pub(super) left: [u32; FaultKind::ALL.len()],
-    pub(super) cut: Option<u64>,
-}
-
-impl Environment {
-    pub(super) fn allows(&self, kind: FaultKind) -> bool {
-        self.left[kind as usize] > 0
-    }
-
-    pub(super) fn spend(&self, kind: FaultKind) -> Self {
-        let mut after = self.clone();
-        after.left[kind as usize] -= 1;
-        after
-    }
-
-    pub(super) fn separates(&self, from: usize, to: usize) -> bool {
-        self.cut
-            .is_some_and(|far| (far >> from ^ far >> to) & 1 == 1)
-    }
-}
-
-/// Everything that one input can do to one local state: an outcome for each combination of choices.
-pub(super) struct OutcomeSet<M> {
-    pub(super) outcomes: Box<[Outcome<M>]>,
-    /// Whatever is chosen, nothing changes.
-    pub(super) idle: bool,
-}
-
-impl<M> OutcomeSet<M> {
-    /// Whether the handler chose nothing, so that there is one outcome.
-    fn is_single(&self) -> bool {
-        match &*self.outcomes {
-            [one] => one.rest.as_ref().is_none_or(|rest| rest.choices.is_empty()),
-            _ => false,
-        }
-    }
-}
-
-/// What one run of a handler came to.
-pub(super) enum Drawn<M> {
-    /// The only outcome, by its number among those that are memoised.
-    Known(u32),
-    /// One of several.
-    Once(OutcomeSet<M>),
-}
-
-pub(super) struct Outcome<M> {
-    pub(super) local: u32,
-    pub(super) sent: Arc<[Sent]>,
-    pub(super) rest: Option<Box<Rest<M>>>,
-}
-
-impl<M> Outcome<M> {
-    pub(super) fn fails(&self) -> bool {
-        self.rest
-            .as_ref()
-            .is_some_and(|rest| rest.failure.is_some())
-    }
-}
-
 /// One way in which a node can begin: its state, and what it sends.
 pub(super) struct Start<S> {
     pub(super) local: Local<S>,
     pub(super) sent: Arc<[Sent]>,
 }
 
-/// The parts of an outcome that are rarely there.
-pub(super) struct Rest<M> {
-    pub(super) failure: Option<Failure>,
-    pub(super) answers: Vec<M>,
-    pub(super) observations: Vec<String>,
-    pub(super) choices: Vec<usize>,
-}
-
 impl<N: Node> Interned<N> {
     pub(super) fn new(cluster: Cluster<N>, setting: &Setting) -> Self {
-        let Setting {
-            watch,
-            key,
-            determinism,
-            domain,
-        } = setting;
-        let (watch, key, determinism) = (*watch, *key, *determinism);
-        if let Some(objection) = cluster.objection() {
-            panic!("{objection}");
-        }
-        let Cluster {
-            nodes,
-            names,
-            network,
-            faults,
-            workloads,
-            timer_budgets,
-            codec,
-            departure,
-        } = cluster;
-        // An envelope that is left in flight takes up room on a link with a capacity, and stands before others on an
-        // ordered one: there, deliveries that change nothing are always taken.
-        let skips_idle =
-            watch == Watch::NodeStates && network.order == Order::Any && !network.is_limited();
-        let system = Self {
-            slots: (0..2 * nodes.len() + 1)
-                .map(|slot| scatter(key.0 ^ scatter(slot as u64 + 1)))
-                .collect(),
+        let domain = &setting.domain;
+        let interned = Self {
             locals: Interner::new(domain),
             inputs: Interner::new(domain),
-            inboxes: Inboxes::new(network.order, domain),
-            cells: Cells::new(domain),
-            environments: Interner::new(domain),
             outcomes: Arena::new(),
             memo: FlatTable::small(domain),
             nothing: Arc::default(),
-            handler_runs: AtomicU64::new(0),
-            digested: AtomicBool::new(false),
-            nodes: nodes.into(),
-            names: names.into(),
-            network: Arc::new(network),
-            workloads: workloads.into(),
-            timer_budgets: timer_budgets.into(),
-            codec,
-            departure: departure.map(Arc::new),
-            has_faults: !faults.is_none(),
-            faults,
-            skips_idle,
-            determinism,
-            key,
+            counts: Counts::default(),
+            nodes: cluster.nodes.into(),
+            names: cluster.names.into(),
+            network: Arc::new(cluster.network),
+            workloads: cluster.workloads.into(),
+            timer_budgets: cluster.timer_budgets.into(),
+            codec: cluster.codec,
+            departure: cluster.departure.map(Arc::new),
+            faults: cluster.faults,
+            determinism: setting.determinism,
+            key: setting.key,
             crash_inputs: Vec::new(),
-            runs: Runs::new(),
         };
-        system.with_crash_inputs()
+        interned.with_crash_inputs()
     }
 
-    /// The same cluster with empty tables, which one OS thread at a time uses.
-    pub(super) fn with_empty_tables(&self) -> Self {
-        let domain = &Domain::new(1);
-        let system = Self {
-            slots: self.slots.clone(),
+    /// The same with empty tables.
+    pub(super) fn afresh(&self, domain: &Arc<Domain>) -> Self {
+        let interned = Self {
             locals: Interner::new(domain),
             inputs: Interner::new(domain),
-            inboxes: Inboxes::new(self.network.order, domain),
-            cells: Cells::new(domain),
-            environments: Interner::new(domain),
             outcomes: Arena::new(),
             memo: FlatTable::small(domain),
             nothing: Arc::clone(&self.nothing),
-            handler_runs: AtomicU64::new(0),
-            digested: AtomicBool::new(false),
+            counts: Counts::default(),
             nodes: Arc::clone(&self.nodes),
             names: Arc::clone(&self.names),
             network: Arc::clone(&self.network),
@@ -261,15 +136,12 @@ impl<N: Node> Interned<N> {
             timer_budgets: Arc::clone(&self.timer_budgets),
             codec: None,
             departure: self.departure.clone(),
-            has_faults: self.has_faults,
             faults: self.faults,
-            skips_idle: self.skips_idle,
             determinism: self.determinism,
             key: self.key,
             crash_inputs: Vec::new(),
-            runs: Runs::within_a_run(),
         };
-        system.with_crash_inputs()
+        interned.with_crash_inputs()
     }
 
     fn with_crash_inputs(mut self) -> Self {
@@ -283,43 +155,13 @@ impl<N: Node> Interned<N> {
         self
     }
 
-    pub(super) fn len(&self) -> usize {
-        self.nodes.len()
-    }
-
     #[inline]
-    pub(super) fn cell(&self, row: &Row, node: usize) -> &Cell {
-        self.cells.get(row.cell(node))
-    }
-
-    pub(super) fn find_cell(&self, node: usize, local: u32, inbox: u32) -> u32 {
-        self.cells.find(local, inbox, || {
-            let inbox = bind(self.inboxes.hash(inbox), self.slots[inbox_slot(node)]);
-            self.locals.hash(local).wrapping_add(inbox)
-        })
-    }
-
-    #[inline]
-    pub(super) fn local(&self, row: &Row, node: usize) -> &Local<N::State> {
-        &self.locals.get(self.cell(row, node).local).local
+    pub(super) fn local(&self, id: u32) -> &Local<N::State> {
+        &self.locals.get(id).local
     }
 
     pub(super) fn input(&self, id: u32) -> &Input<N::Msg> {
         &self.inputs.get(id).input
-    }
-
-    pub(super) fn in_flight_to(&self, row: &Row, node: usize) -> &[u32] {
-        self.inboxes.envelopes(self.cell(row, node).inbox)
-    }
-
-    /// What there was to do so far.
-    pub(super) fn work(&self) -> NodeWork {
-        NodeWork {
-            local_states: self.runs.local_states().max(self.locals.len() as u64),
-            handler_runs: self.handler_runs.load(Ordering::Relaxed),
-            skips_idle: self.skips_idle,
-            digested: self.digested.load(Ordering::Relaxed),
-        }
     }
 
     /// Two unequal local states or messages with one hash, if there are any.
@@ -357,7 +199,7 @@ impl<N: Node> Interned<N> {
             }
         }
         let hash = self.hash_of::<N::State>(&local, self.key);
-        let hash = bind(hash, self.slots[local_slot(node)]);
+        let hash = bind(hash, slot(self.key, local_slot(node)));
         let own = own.into();
         let item = LocalItem { node, local, own };
         let known = panics::catch_in::<N::State, _>("Eq", || {
@@ -379,7 +221,7 @@ impl<N: Node> Interned<N> {
             noting_digests(|| Fingerprint::of(content, key))
         }));
         if digested {
-            self.digested.store(true, Ordering::Relaxed);
+            self.counts.digested.store(true, Ordering::Relaxed);
         }
         hash.0
     }
@@ -408,11 +250,6 @@ impl<N: Node> Interned<N> {
         }))
     }
 
-    pub(super) fn intern_environment(&self, environment: Environment) -> u32 {
-        let hash = Fingerprint::of(&environment, self.key).0;
-        self.environments.intern(environment, hash).0
-    }
-
     /// What `input` can do to a node in `local`: looked up, or found out by running the handler.
     #[inline]
     pub(super) fn outcomes_of(&self, local: u32, input: u32) -> u32 {
@@ -425,10 +262,10 @@ impl<N: Node> Interned<N> {
 
     #[cold]
     fn run_handler(&self, local: u32, input: u32, key: u64) -> u32 {
-        let before = &self.locals.get(local).local;
+        let before = self.local(local);
         let runs = self.run_for_each_choice(before, self.input(input));
         let ran = runs.len() as u64;
-        self.handler_runs.fetch_add(ran, Ordering::Relaxed);
+        self.counts.handler_runs.fetch_add(ran, Ordering::Relaxed);
         let again = self
             .must_guard(input, key)
             .then(|| self.run_for_each_choice(before, self.input(input)));
@@ -436,14 +273,14 @@ impl<N: Node> Interned<N> {
         self.memoise(key, outcomes)
     }
 
-    fn memoise(&self, key: u64, outcomes: OutcomeSet<N::Msg>) -> u32 {
+    fn memoise(&self, key: u64, outcomes: OutcomeSet) -> u32 {
         let id = self.outcomes.push(outcomes);
         (self.memo.settle(key, u64::from(id) + 1) - 1) as u32
     }
 
     /// What `input` does to a node in `local`, where its handler chooses what follows from `draw`: looked up, or found out by
     /// running the handler once.
-    pub(super) fn draw_outcome(&self, local: u32, input: u32, draw: u64) -> Drawn<N::Msg> {
+    pub(super) fn draw_outcome(&self, local: u32, input: u32, draw: u64) -> Drawn {
         let key = memo_key(local, input);
         // Where there are several outcomes, which one it is must not depend on whether they are known.
         if let Some(known) = self.memo.get(key) {
@@ -452,11 +289,11 @@ impl<N: Node> Interned<N> {
                 return Drawn::Known(id);
             }
         }
-        let before = &self.locals.get(local).local;
+        let before = self.local(local);
         let happened = self.input(input);
         let mut cx = Context::drawing(happened.node(), self.nodes.len(), draw);
         let after = self.handle_within_limits(before, happened, &mut cx);
-        self.handler_runs.fetch_add(1, Ordering::Relaxed);
+        self.counts.handler_runs.fetch_add(1, Ordering::Relaxed);
         let again = self.must_guard_run().then(|| {
             let choices: Vec<usize> = cx.choices_taken().collect();
             let mut cx = Context::choosing(happened.node(), self.nodes.len(), &choices);
@@ -477,7 +314,7 @@ impl<N: Node> Interned<N> {
             Determinism::Off => false,
             Determinism::Always => true,
             Determinism::Sample => {
-                let ran = self.handler_runs.load(Ordering::Relaxed);
+                let ran = self.counts.handler_runs.load(Ordering::Relaxed);
                 ran < 256 || ran.is_multiple_of(256)
             }
         }
@@ -491,9 +328,9 @@ impl<N: Node> Interned<N> {
         input: u32,
         runs: Vec<Run<N::State, N::Msg>>,
         again: Option<Vec<Run<N::State, N::Msg>>>,
-    ) -> OutcomeSet<N::Msg> {
+    ) -> OutcomeSet {
         let node = self.input(input).node().0;
-        let before = &self.locals.get(local).local;
+        let before = self.local(local);
         let step = HandlerStep {
             system: self,
             node: NodeId(node),
@@ -524,9 +361,9 @@ impl<N: Node> Interned<N> {
         input: u32,
         mut runs: Vec<Run<N::State, N::Msg>>,
         again: Option<Vec<Run<N::State, N::Msg>>>,
-    ) -> (Box<[Outcome<N::Msg>]>, bool) {
+    ) -> (Box<[Outcome]>, bool) {
         let node = self.input(input).node().0;
-        let before = &self.locals.get(local).local;
+        let before = self.local(local);
         if let Some(again) = again {
             let failure = match panics::catch(|| guard::difference(&runs, &again)) {
                 Ok(difference) => difference.map(|difference| {
@@ -705,16 +542,18 @@ impl<N: Node> Interned<N> {
         }
     }
 
-    fn intern_outcome(&self, node: usize, local: u32, cx: &mut Context<N::Msg>) -> Outcome<N::Msg> {
+    fn intern_outcome(&self, node: usize, local: u32, cx: &mut Context<N::Msg>) -> Outcome {
         let sent = self.intern_sent(NodeId(node), cx);
+        let answers = std::mem::take(&mut cx.answers);
+        let has_answers = !answers.is_empty();
         let rest = Rest {
             failure: cx.failure.take(),
-            answers: std::mem::take(&mut cx.answers),
+            answers: Box::new(answers),
             observations: std::mem::take(&mut cx.observations),
             choices: cx.choices_taken().collect(),
         };
         let empty = rest.failure.is_none()
-            && rest.answers.is_empty()
+            && !has_answers
             && rest.observations.is_empty()
             && rest.choices.is_empty();
         Outcome {
@@ -726,13 +565,13 @@ impl<N: Node> Interned<N> {
 
     /// The outcome of a run whose state or messages cannot be interned, because their `Hash` or `Eq` panics.
     #[cold]
-    fn failed(&self, before: u32, failure: Failure, cx: &mut Context<N::Msg>) -> Outcome<N::Msg> {
+    fn failed(&self, before: u32, failure: Failure, cx: &mut Context<N::Msg>) -> Outcome {
         Outcome {
             local: before,
             sent: Arc::clone(&self.nothing),
             rest: Some(Box::new(Rest {
                 failure: Some(cx.failure.take().unwrap_or(failure)),
-                answers: Vec::new(),
+                answers: Box::new(Vec::<N::Msg>::new()),
                 observations: Vec::new(),
                 choices: cx.choices_taken().collect(),
             })),
@@ -844,31 +683,6 @@ impl<N: Node> Interned<N> {
         }
         runs
     }
-
-    /// The sum of a row from the contents of its parts alone, under any key.
-    pub(super) fn sum_from_contents(&self, row: &Row, key: Key) -> u64 {
-        let slot = |slot: usize| scatter(key.0 ^ scatter(slot as u64 + 1));
-        let mut sum = bind(
-            Fingerprint::of(self.environment(row), key).0,
-            slot(ENVIRONMENT),
-        );
-        for node in 0..self.nodes.len() {
-            let local = self.local(row, node);
-            let envelopes = self.in_flight_to(row, node).iter();
-            let senders_and_hashes = envelopes.map(|&envelope| {
-                let hash = Fingerprint::of(self.input(envelope), key).0;
-                (self.place(envelope).0, hash)
-            });
-            let inbox = inbox::hash_of(self.network.order, senders_and_hashes);
-            for (hash, place) in [
-                (Fingerprint::of(local, key).0, local_slot(node)),
-                (inbox, inbox_slot(node)),
-            ] {
-                sum = sum.wrapping_add(bind(hash, slot(place)));
-            }
-        }
-        sum
-    }
 }
 
 /// What a handler is run on.
@@ -910,41 +724,6 @@ impl<N: Node> step_guard::Step for HandlerStep<'_, N> {
     }
 }
 
-impl<N: Node> Envelopes for Interned<N> {
-    fn place(&self, envelope: u32) -> (usize, u64) {
-        let item = self.inputs.get(envelope);
-        match &item.input {
-            Input::Deliver(envelope) => (envelope.from.0, item.order),
-            _ => unreachable!("only messages are in flight"),
-        }
-    }
-
-    fn hash(&self, envelope: u32) -> u64 {
-        self.inputs.hash(envelope)
-    }
-
-    fn fits(&self, envelope: u32, among: &[u32]) -> bool {
-        if !self.network.is_limited() {
-            return true;
-        }
-        let from = self.place(envelope).0;
-        let on_link = || among.iter().filter(|&&other| self.place(other).0 == from);
-        let room = self
-            .network
-            .capacity
-            .is_none_or(|capacity| on_link().count() < capacity);
-        let mine = self.inputs.get(envelope).classes;
-        room && self.network.classes.iter().enumerate().all(|(bit, class)| {
-            let belongs = |classes: u64| classes >> bit & 1 == 1;
-            !belongs(mine)
-                || on_link()
-                    .filter(|&&other| belongs(self.inputs.get(other).classes))
-                    .count()
-                    < class.capacity
-        })
-    }
-}
-
 /// The number of an item, which is compared to itself where it is new: so an `Eq` that panics does so in whichever tables a
 /// state or message is interned first.
 fn intern_compared<T: Eq>(items: &Interner<T>, item: T, hash: u64) -> u32 {
@@ -965,17 +744,4 @@ fn memo_key(local: u32, input: u32) -> u64 {
 /// What came of it, or the failure raised to whoever runs the step.
 fn or_raise<T>(result: Result<T, Failure>) -> T {
     result.unwrap_or_else(|failure| panics::raise(failure))
-}
-
-/// Where the binding of the environment stands among the slots.
-pub(super) const ENVIRONMENT: usize = 0;
-
-/// Where the binding of a node's local state stands among the slots.
-fn local_slot(node: usize) -> usize {
-    1 + 2 * node
-}
-
-/// Where the binding of a node's inbox stands among the slots.
-fn inbox_slot(node: usize) -> usize {
-    2 + 2 * node
 }
