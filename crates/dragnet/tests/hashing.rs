@@ -5,6 +5,7 @@ use std::sync::OnceLock;
 use std::time::Duration;
 
 use dragnet::engine::{Engine, EngineName, EngineOption, Local, Pruning};
+use dragnet::system::{Actor, ComponentId};
 use dragnet::{Check, Cluster, Context, Failure, Node, NodeId, Outcome, System, Timer, Verdict};
 
 /// The engine with so many walks, if it makes random ones.
@@ -411,4 +412,57 @@ fn a_search_among_executions_with_the_same_fingerprints_comes_to_an_end() {
         .threads(1)
         .run();
     assert!(!verdict.holds(), "{verdict}");
+}
+
+/// Two initial states with one hash: a property panics in the second, which waits for ever.
+struct TwoStarts;
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Place(u8);
+
+impl Hash for Place {
+    fn hash<H: Hasher>(&self, _state: &mut H) {}
+}
+
+impl System for TwoStarts {
+    type State = Place;
+    type Event = u8;
+
+    fn initial(&self) -> Vec<Place> {
+        vec![Place(0), Place(1)]
+    }
+
+    fn events(&self, place: &Place, out: &mut Vec<u8>) {
+        out.extend((place.0 == 0).then_some(2));
+    }
+
+    fn next(&self, _: &Place, &to: &u8) -> Result<Place, Failure> {
+        Ok(Place(to))
+    }
+
+    fn waiting(&self, place: &Place) -> Vec<Actor> {
+        (place.0 == 1)
+            .then(|| ComponentId(0).into())
+            .into_iter()
+            .collect()
+    }
+}
+
+#[test]
+fn the_trace_of_a_violation_in_a_state_that_was_taken_for_another_replays() {
+    let check = || {
+        let check = Check::new(TwoStarts).named("two starts").deadlock_free();
+        check.always("no panic", |place| match place.0 {
+            1 => panic!("at the second"),
+            _ => true,
+        })
+    };
+    for run in 0..500 {
+        let check = || check().engine(EngineName::Depth).threads(4).depth(1);
+        let verdict = check().run();
+        if let Some(counterexample) = verdict.counterexample() {
+            let replay = check().replay(&counterexample.trace);
+            assert!(replay.is_ok(), "run {run}: {:?}", replay.err());
+        }
+    }
 }

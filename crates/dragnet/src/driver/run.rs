@@ -443,6 +443,12 @@ fn outcome<H: Host>(
     if execution.is_none() && !path.events.is_empty() {
         return (Outcome::Inconclusive(NOT_DETERMINISTIC.to_owned()), None);
     }
+    // A state that was taken for another may not have been judged.
+    let judged = match (wrong, execution.as_ref().and_then(Execution::last)) {
+        (Wrong::Deadlock(..), Some(state)) => prepared.space().judge(state),
+        _ => None,
+    };
+    let wrong = judged.as_ref().unwrap_or(wrong);
     let found_length = path.events.len();
     // A shorter one may lie behind a state that was taken for another.
     let is_breadth_first = searched.engine == EngineName::Breadth;

@@ -247,7 +247,8 @@ impl<'a, S: System> Random<'a, S> {
             let examine = || sample.examine(state, fingerprint);
             implementation(system, state, "Eq", examine)?;
         }
-        self.space.compare_to_itself(run.state())?;
+        let compare = || self.space.compare_to_itself(state);
+        implementation(system, state, "Eq", compare)??;
         self.states.add(fingerprint);
         Ok(())
     }

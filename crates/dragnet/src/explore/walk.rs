@@ -225,7 +225,7 @@ impl<S: System> Space<'_, S> {
     pub(crate) fn compare_to_itself(&self, state: &S::State) -> Result<(), Failure> {
         if !S::COMPARES_PARTS {
             let same = state;
-            implementation(self.system, state, "Eq", || same == state)?;
+            panics::catch_in::<S::State, _>("Eq", || same == state)?;
         }
         Ok(())
     }

@@ -137,7 +137,7 @@ impl<S: Slot> FlatTable<S> {
     }
 
     /// The value of `key`, once it is set.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn get(&self, key: u64) -> Option<u64> {
         let key = usable(key);
         let shard = self.shard(key);

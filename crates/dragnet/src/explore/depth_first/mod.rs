@@ -172,7 +172,8 @@ impl<'a, S: System, V: Visited<S>> DepthFirst<'a, S, V> {
         mem::take(&mut self.transitions)
     }
 
-    /// Goes on until so many more states have been entered.
+    /// Goes on until so many more states have been entered. Out of line it costs a tenth of a search of small states.
+    #[inline(always)]
     pub(crate) fn advance<W: Visitor<S>>(&mut self, visitor: &mut W, states: u32) -> Advance {
         let mut entered = 0;
         while entered < states {

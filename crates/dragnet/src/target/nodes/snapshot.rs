@@ -38,6 +38,12 @@ impl<'a, N: Node> Snapshot<'a, N> {
             node < nodes,
             "there is no node {node}: the cluster has {nodes}, counted from 0"
         );
+        self.life_of(node)
+    }
+
+    /// The same for a node that is there.
+    #[inline]
+    fn life_of(&self, node: usize) -> &'a Life<N::State> {
         &self.nodes.local(self.system.local_in(self.row, node)).life
     }
 
@@ -50,7 +56,7 @@ impl<'a, N: Node> Snapshot<'a, N> {
     /// The states of all nodes that are up, each with its id.
     #[inline]
     pub fn each(self) -> impl Iterator<Item = (NodeId, &'a N::State)> {
-        (0..self.system.len()).filter_map(move |node| match self.life(node) {
+        (0..self.system.len()).filter_map(move |node| match self.life_of(node) {
             Life::Up(state) => Some((NodeId(node), state)),
             Life::Down(_) => None,
         })
