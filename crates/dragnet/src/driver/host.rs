@@ -72,23 +72,33 @@ pub trait Host: Sized + 'static {
     fn execute_steps(prepared: &Prepared<Self>, trace: &Trace) -> Result<Verdict, ReplayError>;
 }
 
+/// What a host does with a prepared check. Never inlined: for the hosts of this library it is compiled here.
+macro_rules! entry_points {
+    () => {
+        #[inline(never)]
+        fn check(prepared: Prepared<Self>, control: &Control) -> Verdict {
+            run(prepared, control)
+        }
+
+        #[inline(never)]
+        fn replay(prepared: &Prepared<Self>, trace: &Trace) -> Result<Replay, ReplayError> {
+            replay(prepared, trace)
+        }
+
+        #[inline(never)]
+        fn execute_steps(prepared: &Prepared<Self>, trace: &Trace) -> Result<Verdict, ReplayError> {
+            execute_steps(prepared, trace)
+        }
+    };
+}
+
 /// A [`System`] that is not Dragnet's own.
 pub struct Direct<S>(PhantomData<fn() -> S>);
 
 impl<S: System + 'static> Host for Direct<S> {
     type System = S;
 
-    fn check(prepared: Prepared<Self>, control: &Control) -> Verdict {
-        run(prepared, control)
-    }
-
-    fn replay(prepared: &Prepared<Self>, trace: &Trace) -> Result<Replay, ReplayError> {
-        replay(prepared, trace)
-    }
-
-    fn execute_steps(prepared: &Prepared<Self>, trace: &Trace) -> Result<Verdict, ReplayError> {
-        execute_steps(prepared, trace)
-    }
+    entry_points!();
 }
 
 impl Host for Nodes {
@@ -102,20 +112,7 @@ impl Host for Nodes {
         system.save(name, row)
     }
 
-    #[inline(never)]
-    fn check(prepared: Prepared<Self>, control: &Control) -> Verdict {
-        run(prepared, control)
-    }
-
-    #[inline(never)]
-    fn replay(prepared: &Prepared<Self>, trace: &Trace) -> Result<Replay, ReplayError> {
-        replay(prepared, trace)
-    }
-
-    #[inline(never)]
-    fn execute_steps(prepared: &Prepared<Self>, trace: &Trace) -> Result<Verdict, ReplayError> {
-        execute_steps(prepared, trace)
-    }
+    entry_points!();
 }
 
 #[cfg(feature = "threads")]
@@ -126,18 +123,5 @@ impl Host for Moments {
         Some(prepared)
     }
 
-    #[inline(never)]
-    fn check(prepared: Prepared<Self>, control: &Control) -> Verdict {
-        run(prepared, control)
-    }
-
-    #[inline(never)]
-    fn replay(prepared: &Prepared<Self>, trace: &Trace) -> Result<Replay, ReplayError> {
-        replay(prepared, trace)
-    }
-
-    #[inline(never)]
-    fn execute_steps(prepared: &Prepared<Self>, trace: &Trace) -> Result<Verdict, ReplayError> {
-        execute_steps(prepared, trace)
-    }
+    entry_points!();
 }
